@@ -1,0 +1,41 @@
+# Each target makes its own .venv if there is none. PYTHON chooses the interpreter that makes it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test test-slow check docs bench-quick lock clean
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Understudy needs Python 3.11 or newer; say PYTHON=python3.11 make ..."; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/understudy demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -m slow
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+docs: $(STAMP)
+	$(BIN)/python docs/check.py
+
+bench-quick: $(STAMP)
+	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-only -m "not slow" -o addopts=""
+
+lock:
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --no-annotate --no-header --no-emit-index-url --extra dev --extra evaluation pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache site demo-output

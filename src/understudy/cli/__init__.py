@@ -1,0 +1,5 @@
+"""The command line: parses, calls a room, prints. It holds no logic and imports nothing heavy until needed."""
+
+from understudy.cli.app import app, main
+
+__all__ = ["app", "main"]

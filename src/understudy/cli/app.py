@@ -1,0 +1,120 @@
+"""The application itself and what every command shares: exit codes, JSON, error wording."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from understudy._version import __version__
+from understudy.errors import BudgetExceeded, InputError
+
+EXIT_INPUT = 2
+EXIT_BUDGET = 3
+
+app = typer.Typer(
+    name="understudy",
+    help="Private stand-ins for sensitive data, each with a certificate that anybody can recompute.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of a table for people.")]
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"understudy {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+# One module a command (or a family of commands); each registers itself on `app` when imported.
+COMMANDS = ("account", "plan", "verify", "ledger")
+
+
+def load_commands() -> None:
+    for name in COMMANDS:
+        importlib.import_module(f"understudy.cli.{name}")
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """One JSON document on standard output; infinities become null, since JSON has none."""
+    typer.echo(json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return None
+    return value
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A readable table for people."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title), title_justify="left")
+    for column in columns:
+        table.add_column(Text(column))
+    for row in rows:
+        table.add_row(*(Text(number(cell)) for cell in row))
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(console.width, 160))
+    console.print(table)
+
+
+def number(cell: object) -> str:
+    """Six significant digits for floats, plain text for the rest."""
+    if isinstance(cell, float):
+        return f"{cell:.6g}"
+    return "" if cell is None else str(cell)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Entry point: wrong input exits with 2, a refused budget with 3, each with one plain message."""
+    load_commands()
+    wants_json = "--json" in (sys.argv[1:] if argv is None else argv)
+    try:
+        app(args=None if argv is None else list(argv))
+    except InputError as error:
+        _fail(EXIT_INPUT, "input", error, wants_json)
+    except BudgetExceeded as error:
+        _fail(EXIT_BUDGET, "budget", error, wants_json)
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        raise SystemExit(130) from None
+
+
+def _fail(code: int, kind: str, error: Exception, wants_json: bool) -> None:
+    if wants_json:
+        details = {"error": kind, "message": str(error)}
+        if isinstance(error, BudgetExceeded):
+            details |= {
+                "requested": error.requested,
+                "remaining": error.remaining,
+                "difference": error.difference,
+            }
+        print_json(details)
+    else:
+        typer.echo(f"error: {error}", err=True)
+    raise SystemExit(code)
