@@ -1,0 +1,59 @@
+"""Files that appear under their name only when they are whole."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from understudy.errors import InputError
+
+
+def check_writable(path: str | os.PathLike[str]) -> Path:
+    """Refuse an output that cannot be written, before any work is done or any budget is spent.
+
+    It really makes and removes a file beside the target: permissions alone say nothing about a read-only disk.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a folder. Give the name of a file in it.")
+    if not path.parent.is_dir():
+        raise InputError(f"cannot write {path}: there is no folder {path.parent}. Make it first.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise InputError(f"cannot write {path}: the file there is read-only. Choose another name.")
+    probe = _beside(path)
+    try:
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}. Choose a folder that you may write.") from None
+    return path
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary name in the same folder; renamed to `path` at the end, removed if anything fails."""
+    path = check_writable(path)
+    temporary = _beside(path)
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}. Nothing was left there.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write UTF-8 text, whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _beside(path: Path) -> Path:
+    # The suffixes stay at the end: writers of tables choose their compression by them.
+    return path.with_name(f".{secrets.token_hex(6)}-{path.name}"[-200:])

@@ -1,0 +1,187 @@
+"""The one door for tables: files and frames of several kinds come in as pandas, and go out whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Protocol, TypeAlias, cast, runtime_checkable
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import feather, parquet
+
+from understudy.errors import InputError
+from understudy.tables.csv_file import read_csv
+from understudy.tables.files import check_writable, whole_file
+from understudy.tables.wording import did_you_mean, listed
+
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".feather", ".arrow")
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """Anything that speaks Arrow's C stream protocol: polars and pyarrow tables among others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Table: TypeAlias = pd.DataFrame | ArrowStream
+
+
+def read_table(source: str | os.PathLike[str] | Table) -> pd.DataFrame:
+    """A pandas frame from a path (.csv, .csv.gz, .parquet, .feather) or from a pandas, polars or pyarrow table.
+
+    In CSV a value is missing where it is empty, NA or NaN. Whole numbers stay whole where some are missing.
+    """
+    if isinstance(source, str | os.PathLike):
+        return _read_file(Path(source))
+    return as_frame(source)
+
+
+def as_frame(table: Table) -> pd.DataFrame:
+    """The table as pandas, refused where names are missing, repeated or no text, or where there is nothing in it."""
+    if isinstance(table, pd.DataFrame):
+        frame = table
+    elif isinstance(table, ArrowStream):
+        frame = _from_arrow(pa.table(table), "the table")
+    else:
+        hint = " Call .collect() on it first." if hasattr(table, "collect") else ""
+        raise InputError(
+            f"a table must be a path or a pandas, polars or pyarrow table, not {type(table).__name__}.{hint}"
+        )
+    return _checked(frame, "the table")
+
+
+def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
+    """One column of a frame whose names are known to be unique."""
+    return cast(pd.Series, frame[name])
+
+
+def write_table(table: Table, path: str | os.PathLike[str]) -> None:
+    """Write a .csv, .csv.gz, .parquet or .feather file: a reader sees the old file or the whole new one."""
+    suffix = check_table_path(path)
+    frame = as_frame(table)
+    with whole_file(path) as temporary:
+        if suffix in (".csv", ".csv.gz"):
+            frame.to_csv(temporary, index=False, compression="gzip" if suffix == ".csv.gz" else None)
+        elif suffix in (".parquet", ".pq"):
+            parquet.write_table(_to_arrow(frame), temporary)
+        else:
+            feather.write_feather(_to_arrow(frame), os.fspath(temporary))
+
+
+def check_table_path(path: str | os.PathLike[str]) -> str:
+    """The suffix of an output table, refused where it is unknown or the place cannot be written."""
+    suffix = _suffix(Path(path))
+    check_writable(path)
+    return suffix
+
+
+def _suffix(path: Path) -> str:
+    ending = path.name.lower()
+    for suffix in SUFFIXES:
+        if ending.endswith(suffix):
+            return suffix
+    given = "".join(Path(ending).suffixes[-2:]) if ending.endswith(".gz") else Path(ending).suffix
+    raise InputError(
+        f"{path}: cannot tell the kind of table from the suffix {given!r}; known are {', '.join(SUFFIXES)}."
+        + did_you_mean(given, SUFFIXES)
+    )
+
+
+def _read_file(path: Path) -> pd.DataFrame:
+    suffix = _suffix(path)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the name of a file.")
+    try:
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty.")
+        if suffix in (".csv", ".csv.gz"):
+            table = read_csv(path)
+        elif suffix in (".parquet", ".pq"):
+            # ParquetFile reads one file; read_table would look for partitions in the folders' names.
+            with parquet.ParquetFile(path) as file:
+                table = file.read()
+        else:
+            table = feather.read_table(os.fspath(path))
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}.{_neighbour(path)}") from None
+    except pa.ArrowException as error:
+        reason = str(error).rstrip(".")
+        raise InputError(f"{path} is not a whole {suffix} file: {reason}. Copy or make it again.") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
+    return _checked(_from_arrow(table, str(path)), str(path))
+
+
+def _neighbour(path: Path) -> str:
+    try:
+        return did_you_mean(path.name, [file.name for file in path.parent.iterdir()])
+    except OSError:
+        return f" There is no folder {path.parent} either."
+
+
+def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    names = list(frame.columns)
+    if not names:
+        raise InputError(f"{where} has no columns.")
+    if isinstance(frame.columns, pd.MultiIndex) or not all(isinstance(name, str) for name in names):
+        raise InputError(
+            f"{where} has column names that are no text ({listed([n for n in names if not isinstance(n, str)], 3)}). "
+            "Name the columns: frame.columns = frame.columns.astype(str)"
+        )
+    if nameless := [place for place, name in enumerate(names, start=1) if not name.strip()]:
+        raise InputError(f"{where}: column {nameless[0]} has no name. Write one in the header.")
+    if not frame.columns.is_unique:
+        _refuse_duplicates(frame.columns, where)
+    if len(frame) == 0:
+        raise InputError(f"{where} has columns ({listed(names, 5)}) but no rows.")
+    return frame
+
+
+def _refuse_duplicates(names: pd.Index, where: str) -> None:
+    twice = list(dict.fromkeys(names[names.duplicated()]))
+    raise InputError(f"{where} has duplicate column names: {listed(twice)}. Rename or drop one of each.")
+
+
+def _from_arrow(table: pa.Table, where: str) -> pd.DataFrame:
+    names = table.column_names
+    if len(set(names)) < len(names):
+        _refuse_duplicates(pd.Index(names), where)
+    # pandas stores a nameless row index as a column; it is no column of the table.
+    kept = [name for name in names if not re.fullmatch(r"__index_level_\d+__", name)]
+    return pd.DataFrame({name: _arrow_column(table.column(name)) for name in kept})
+
+
+def _arrow_column(column: pa.ChunkedArray) -> pd.Series:
+    kind = column.type
+    if pa.types.is_null(kind) or pa.types.is_decimal(kind):
+        column = column.cast(pa.float64())
+    elif pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("s" if pa.types.is_date32(kind) else "ms"))
+    elif pa.types.is_time(kind):
+        column = column.cast(pa.string())
+    if column.null_count and pa.types.is_integer(kind):
+        # As floats, whole numbers above 2^53 would change.
+        return column.to_pandas(types_mapper=_masked)
+    if column.null_count and pa.types.is_boolean(kind):
+        return column.to_pandas(types_mapper=lambda _: pd.BooleanDtype())
+    return column.to_pandas()
+
+
+def _masked(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype:
+    return pd.array([], dtype=str(kind).replace("int", "Int").replace("uI", "UI")).dtype
+
+
+def _to_arrow(frame: pd.DataFrame) -> pa.Table:
+    """As Arrow; a column that mixes text and numbers (codes and the word "other") is written as text."""
+    mixed = {
+        name: frame[name].map(str, na_action="ignore").astype("str")
+        for name in frame.columns
+        if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")
+    }
+    try:
+        return pa.Table.from_pandas(frame.assign(**mixed), preserve_index=False)
+    except pa.ArrowException as error:
+        raise InputError(f"a column cannot be written: {error}.") from None
