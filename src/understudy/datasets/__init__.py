@@ -1,0 +1,28 @@
+"""Named benchmark data: a folder of the user's, the cache, or OpenML; each with what is public about it.
+
+    from understudy import datasets
+    adult = datasets.load("adult")       # .frame, .target, .schema, .split, .info
+    mnist = datasets.load("mnist")       # .train_images, .train_labels, .test_images, .test_labels
+
+These tables stand in for the sensitive one in benchmarks and tests. Their schemas come from codebooks, never from the
+rows, so a benchmark meets the same clipping as a real release.
+"""
+
+from __future__ import annotations
+
+from understudy.datasets.locate import load, path
+from understudy.datasets.reading import ImageDataset, TableDataset
+from understudy.datasets.registry import DatasetInfo, Edition, info, names
+from understudy.datasets.schemas import schema
+
+__all__ = [
+    "DatasetInfo",
+    "Edition",
+    "ImageDataset",
+    "TableDataset",
+    "info",
+    "load",
+    "names",
+    "path",
+    "schema",
+]

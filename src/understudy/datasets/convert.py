@@ -1,0 +1,208 @@
+"""Turn a table as OpenML keeps it into the file that the reader of this room opens: names, types, labels, order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from understudy.datasets.arff import read_arff
+from understudy.datasets.registry import DatasetInfo
+from understudy.datasets.schemas import schema
+from understudy.errors import InputError
+from understudy.tables.wording import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Form: TypeAlias = Literal["parquet", "arff"]
+
+# OpenML's names where they are not the codebook's.
+_ALIASES = {
+    "pima": {
+        "preg": "Pregnancies",
+        "plas": "Glucose",
+        "pres": "BloodPressure",
+        "skin": "SkinThickness",
+        "insu": "Insulin",
+        "mass": "BMI",
+        "pedi": "DiabetesPedigreeFunction",
+    }
+}
+# Columns that the file has and the schema leaves out, by the place they hold in it.
+_LEFT_OUT = {"census": {24: "instance_weight"}}
+_LARGEST_SHARE_OUTSIDE = 0.01
+_ISOLET_GROUPS = (1560, 1560, 1560, 1558, 1559)
+
+
+def convert(entry: DatasetInfo, raw: Path, form: Form, target: str, made: Path) -> None:
+    """Write the dataset in the downloaded file `raw`, whose label column is `target`, to `made`."""
+    if entry.kind == "image":
+        _write_images(entry, *_pixels(raw, form, target), made)
+        return
+    import pandas as pd
+
+    frame = pd.read_parquet(raw) if form == "parquet" else read_arff(raw)
+    if entry.name == "isolet":
+        _write_isolet(frame, target, made)
+        return
+    frame = _typed(entry, _named(entry, frame, target))
+    _check_fit(entry, frame)
+    if (split := _split(entry, frame)) is not None:
+        frame["split"] = split
+    frame.to_parquet(made, index=False)
+
+
+def _named(entry: DatasetInfo, frame: Any, target: str) -> pd.DataFrame:
+    """The schema's columns under the schema's names, found by name or, where OpenML has none, by place."""
+    wanted = list(schema(entry.name).names)
+    known = {_plain(name): name for name in wanted} | _ALIASES.get(entry.name, {})
+    known[_plain(target)] = str(entry.target)
+    by_name = {name: known[_plain(name)] for name in frame.columns if _plain(name) in known}
+    if sorted(by_name.values()) == sorted(wanted):
+        return frame.rename(columns=by_name)[wanted]
+    by_place = list(wanted)
+    for place, name in _LEFT_OUT.get(entry.name, {}).items():
+        by_place.insert(place, name)
+    if len(by_place) != len(frame.columns):
+        raise InputError(
+            f"it has {len(frame.columns)} columns ({listed(list(frame.columns), 5)}), not the {len(by_place)} of "
+            f"{entry.name!r}."
+        )
+    return frame.set_axis(by_place, axis=1)[wanted]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_").replace(" ", "_")
+
+
+def _typed(entry: DatasetInfo, frame: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    made: dict[str, pd.Series] = {}
+    for column in schema(entry.name):
+        values = frame[column.name]
+        if column.name == entry.target:
+            made[column.name] = _label(entry, _text(values))
+        elif column.kind == "categorical" and isinstance(column.labels[0], str):
+            text = _text(values)
+            made[column.name] = (text.fillna("?") if "?" in column.labels else text).astype("category")
+        else:
+            made[column.name] = _numbers(values, None if column.kind == "continuous" else "integer")
+    return pd.DataFrame(made)
+
+
+def _text(values: Any) -> pd.Series:
+    """Bare text: OpenML keeps the spaces and quotes that the publishers left around it."""
+    return values.astype("str").where(values.notna()).str.strip(" '\"")
+
+
+def _numbers(values: Any, downcast: Literal["integer"] | None = None) -> pd.Series:
+    """Numbers, in the smallest type for whole ones if asked; OpenML calls some columns of digits text."""
+    import pandas as pd
+
+    numbers: Any = pd.to_numeric(values if values.dtype.kind in "biuf" else _text(values), downcast=downcast)
+    return numbers
+
+
+def _label(entry: DatasetInfo, text: pd.Series) -> pd.Series:
+    import pandas as pd
+
+    if entry.name == "pima":
+        return text.map({"tested_negative": 0, "tested_positive": 1}).astype("int8")
+    if entry.name in ("adult", "census"):
+        mark, classes = (">", ["<=50K", ">50K"]) if entry.name == "adult" else ("+", ["- 50000.", "50000+."])
+        codes = text.str.contains(mark, regex=False).to_numpy(bool)
+        return pd.Series(np.where(codes, classes[1], classes[0]), index=text.index).astype("category")
+    if entry.name == "intrusion":
+        return text.astype("category")
+    return _numbers(text, "integer")
+
+
+def _check_fit(entry: DatasetInfo, frame: Any) -> None:
+    """Refuse a table whose columns do not look like the schema's: one that moved would pass every count of labels."""
+    for column in schema(entry.name).features:
+        values, allowed = frame[column.name], _LARGEST_SHARE_OUTSIDE
+        if column.kind == "categorical":
+            wrong, allowed = ~values.isin(list(column.labels)).to_numpy(), 0.0
+        else:
+            low, high = (0, 1) if column.kind == "boolean" else column.number_bounds
+            wrong = ~values.between(low, high).to_numpy()
+        if wrong.mean() > allowed:
+            example = values.iloc[int(wrong.argmax())]
+            raise InputError(
+                f"{wrong.mean():.1%} of the values of {column.name!r} are none that it can have, such as {example!r}."
+            )
+
+
+def _split(entry: DatasetInfo, frame: Any) -> pd.Series | None:
+    """The publisher's split, where train and test stand one after the other: told by their sizes and positive rows."""
+    import pandas as pd
+
+    if not entry.parts:
+        return None
+    positive = (frame[entry.target] == entry.positive).to_numpy()
+    for order in (entry.parts, entry.parts[::-1]):
+        (_, first), (_, second) = order
+        if len(frame) == first.rows + second.rows and positive[: first.rows].sum() == first.positives:
+            names = np.repeat([name for name, _ in order], [first.rows, second.rows])
+            return pd.Series(names, index=frame.index).astype("category")
+    return None
+
+
+def _write_isolet(frame: Any, target: str, made: Path) -> None:
+    letters = _numbers(frame[target]).to_numpy().astype(np.int8)
+    features = frame.drop(columns=target).to_numpy(np.float64) * 1e4
+    rounded = np.rint(features)
+    if np.abs(features - rounded).max() > 0.01 or np.abs(rounded).max() > 1e4:
+        raise InputError("its values are not four decimals between -1 and 1.")
+    arrays = {"X_e4": rounded.astype(np.int16), "y": letters}
+    if _in_groups(letters):
+        arrays["group"] = np.repeat(np.arange(1, 6, dtype=np.int8), _ISOLET_GROUPS)
+    np.savez_compressed(made, **arrays)  # pyright: ignore[reportArgumentType]
+
+
+def _in_groups(letters: np.ndarray) -> bool:
+    """Whether the rows stand in UCI's order: in each group thirty speakers say each letter twice, less three lost."""
+    if len(letters) != sum(_ISOLET_GROUPS):
+        return False
+    blocks = np.split(letters, np.cumsum(_ISOLET_GROUPS)[:-1])
+    counts = np.array([np.bincount(block, minlength=27)[1:] for block in blocks])
+    return bool(counts.min() >= 58 and counts.max() == 60)
+
+
+def _pixels(raw: Path, form: Form, target: str) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes and labels. Parquet comes in batches: as one frame of floats the colour images would fill gigabytes."""
+    if form == "arff":
+        frame: Any = read_arff(raw, numeric="uint8")
+        return frame.drop(columns=target).to_numpy(np.uint8), _numbers(frame[target]).to_numpy().astype(np.uint8)
+    from pyarrow import parquet
+
+    file = parquet.ParquetFile(raw)
+    names = [name for name in file.schema_arrow.names if name != target]
+    pixels = np.empty((file.metadata.num_rows, len(names)), dtype=np.uint8)
+    labels = np.empty(len(pixels), dtype=np.uint8)
+    done = 0
+    for batch in file.iter_batches(batch_size=4096):
+        part: Any = batch.to_pandas()
+        values = part[names].to_numpy(np.float64)
+        if not ((values >= 0) & (values <= 255) & (values == np.rint(values))).all():
+            raise InputError("its pixels are not whole numbers from 0 to 255.")
+        pixels[done : done + len(part)] = values
+        labels[done : done + len(part)] = _numbers(part[target]).to_numpy()
+        done += len(part)
+    return pixels, labels
+
+
+def _write_images(entry: DatasetInfo, pixels: np.ndarray, labels: np.ndarray, made: Path) -> None:
+    if pixels.shape != (entry.rows, entry.features):
+        raise InputError(f"it has {pixels.shape} images and pixels, not {(entry.rows, entry.features)}.")
+    if entry.name == "cifar10":
+        images = np.moveaxis(pixels.reshape(-1, 3, 32, 32), 1, -1)
+    else:
+        images = pixels.reshape(-1, *entry.shape)
+    if entry.name == "svhn":
+        labels = labels % 10
+    cut = sum(entry.train)
+    np.savez_compressed(made, x_train=images[:cut], y_train=labels[:cut], x_test=images[cut:], y_test=labels[cut:])
