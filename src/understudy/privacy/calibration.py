@@ -1,0 +1,136 @@
+"""From a budget to noise or a number of queries, and never over the budget: every search returns the safe side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from understudy.errors import InputError
+from understudy.privacy.accountant import compose, total_rdp
+from understudy.privacy.events import (
+    Event,
+    GaussianEvent,
+    GNMaxEvent,
+    LNMaxEvent,
+    Noise,
+    SubsampledGaussianEvent,
+    check_count,
+    check_delta,
+    check_positive,
+)
+from understudy.privacy.rdp import DEFAULT_ORDERS, rdp_to_epsilon
+
+_LARGEST = 1e12
+Accounting = Literal["tightest", "rdp"]
+
+
+def smallest_noise(
+    events: Callable[[float], Sequence[Event]],
+    epsilon: float,
+    delta: float,
+    *,
+    accounting: Accounting = "tightest",
+    tolerance: float = 1e-4,
+) -> float:
+    """The smallest noise (to a relative `tolerance`, rounded up) at which `events(noise)` costs at most `epsilon`.
+
+    The Rényi answer comes first and is an upper end; the slower methods then only look below it.
+    """
+    check_positive("epsilon", epsilon)
+    check_delta(delta, zero_allowed=accounting == "tightest")
+
+    def fits_rdp(noise: float) -> bool:
+        if delta <= 0:
+            return fits(noise)
+        return rdp_to_epsilon(DEFAULT_ORDERS, total_rdp(events(noise), DEFAULT_ORDERS), delta)[0] <= epsilon
+
+    def fits(noise: float) -> bool:
+        return compose(events(noise), delta, good_enough=epsilon).epsilon <= epsilon
+
+    high = _bisect(fits_rdp, *_bracket(fits_rdp, epsilon), tolerance=1e-7 if accounting == "rdp" else tolerance)
+    if accounting == "rdp":
+        return high
+    low = high
+    while fits(low):
+        high, low = low, low * 0.9
+        if low < 1e-9:
+            raise InputError(
+                f"`epsilon` (={epsilon}) is so large that no noise is needed; there is nothing to calibrate."
+            )
+    return _bisect(fits, low, high, tolerance=tolerance)
+
+
+def _bracket(fits: Callable[[float], bool], epsilon: float) -> tuple[float, float]:
+    high = 1.0
+    while not fits(high):
+        high *= 2
+        if high > _LARGEST:
+            raise InputError(
+                f"no amount of noise brings the cost down to epsilon {epsilon}: give a larger epsilon or delta."
+            )
+    low = high / 2
+    while fits(low):
+        high, low = low, low / 2
+        if low < 1e-9:
+            raise InputError(
+                f"`epsilon` (={epsilon}) is so large that no noise is needed; there is nothing to calibrate."
+            )
+    return low, high
+
+
+def _bisect(fits: Callable[[float], bool], low: float, high: float, *, tolerance: float) -> float:
+    while high - low > tolerance * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
+def largest_count(events: Callable[[int], Sequence[Event]], epsilon: float, delta: float) -> int:
+    """The largest number of queries or steps at which `events(count)` costs at most `epsilon`; 0 if even one is over."""
+    check_positive("epsilon", epsilon)
+    check_delta(delta, zero_allowed=True)
+
+    def fits(count: int) -> bool:
+        return compose(events(count), delta, good_enough=epsilon).epsilon <= epsilon * (1 + 1e-12)
+
+    if not fits(1):
+        return 0
+    low, high = 1, 2
+    while fits(high):
+        low, high = high, high * 2
+        if high > 2**40:
+            raise InputError("the noise is so large that the number of queries is without limit for any purpose.")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def lnmax_gamma(epsilon: float, delta: float, queries: int) -> float:
+    """The largest gamma (least noise) with which LNMax answers so many queries."""
+    check_count("queries", queries)
+    scale = smallest_noise(lambda noise: [LNMaxEvent(1 / noise, queries)], epsilon, delta)
+    return math.nextafter(1 / scale, 0)
+
+
+def gnmax_sigma(epsilon: float, delta: float, queries: int, *, noise: Noise = "discrete") -> float:
+    """The smallest sigma with which GNMax answers so many queries."""
+    check_count("queries", queries)
+    return smallest_noise(lambda sigma: [GNMaxEvent(sigma, queries, noise)], epsilon, delta)
+
+
+def gaussian_noise_multiplier(epsilon: float, delta: float, count: int = 1) -> float:
+    """The smallest noise multiplier for so many Gaussian releases with floating-point noise."""
+    check_count("count", count)
+    return smallest_noise(lambda noise: [GaussianEvent(noise, count)], epsilon, delta, tolerance=1e-7)
+
+
+def dpsgd_noise_multiplier(
+    epsilon: float, delta: float, sampling_rate: float, steps: int, *, accounting: Accounting = "tightest"
+) -> float:
+    """The smallest noise multiplier for DP-SGD. Privacy loss distributions decide, unless `rdp` is asked for."""
+    check_count("steps", steps)
+    return smallest_noise(
+        lambda noise: [SubsampledGaussianEvent(noise, sampling_rate, steps)], epsilon, delta, accounting=accounting
+    )

@@ -1,0 +1,252 @@
+"""The certificate: what was promised, in a form that anybody can recompute without the data.
+
+It stores the events, not the data and no hash of it (a hash of guessable records would tell who is among them). Its
+own checksum is over the public text and catches edits; the promise itself is checked by recomputing epsilon from
+the events.
+"""
+
+from __future__ import annotations
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from understudy._version import __version__
+from understudy.errors import InputError
+from understudy.privacy.accountant import compose, delta_left, total_rdp
+from understudy.privacy.budget import Budget
+from understudy.privacy.events import Event, from_json, to_json
+from understudy.privacy.rdp import rdp_to_epsilon
+from understudy.privacy.sanitise import Sanitised
+
+FORMAT = 1
+NEIGHBOURS = "one row replaced by an empty row that contributes nothing; the number of rows is public"
+_LARGEST_FILE = 64 * 2**20
+_TOLERANCE = 1e-6
+
+
+def json_schema() -> dict[str, Any]:
+    """The published JSON Schema of the format."""
+    return json.loads(files("understudy.privacy").joinpath("certificate.schema.json").read_text("utf-8"))
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate of (epsilon, delta)-differential privacy. `body` is its JSON without the checksum."""
+
+    body: Mapping[str, Any]
+
+    @classmethod
+    def from_budget(
+        cls,
+        budget: Budget,
+        *,
+        release: Mapping[str, Any],
+        assumed_public: Sequence[str] = (),
+        sanitised: Sanitised | None = None,
+        unsafe: Sequence[str] = (),
+        unit: str = "row",
+    ) -> Certificate:
+        """Certify what was charged to `budget`. `release` describes what is published, in public words."""
+        events = budget.events
+        reasons = list(unsafe)
+        if budget.unsafe_noise_seed is not None:
+            reasons.append("the noise was drawn from a fixed seed")
+        if budget.filter_order is None:
+            spent = compose(events, budget.delta, cache=False)
+            basis: dict[str, Any] = {"basis": "composition", "method": spent.method, "order": spent.order}
+            epsilon = spent.epsilon
+        else:
+            basis = {"basis": "filter", "method": "rdp", "order": budget.filter_order}
+            epsilon = budget.epsilon
+        return cls._new(
+            events,
+            epsilon,
+            budget.delta,
+            basis,
+            release,
+            assumed_public,
+            sanitised.to_json() if sanitised else None,
+            reasons,
+            unit,
+        )
+
+    @classmethod
+    def not_private(cls, *, release: Mapping[str, Any], reason: str) -> Certificate:
+        """For a release without any guarantee (a ceiling in a comparison): says so, and never verifies."""
+        basis = {"basis": "none", "method": "not-private", "order": None}
+        return cls._new((), math.inf, 0.0, basis, release, (), None, [reason], "row")
+
+    @classmethod
+    def _new(
+        cls,
+        events: Sequence[Event],
+        epsilon: float,
+        delta: float,
+        accounting: Mapping[str, Any],
+        release: Mapping[str, Any],
+        assumed_public: Sequence[str],
+        sanitised: Mapping[str, Any] | None,
+        unsafe: Sequence[str],
+        unit: str,
+    ) -> Certificate:
+        body = {
+            "format": FORMAT,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "software": {
+                "understudy": __version__,
+                "dp-accounting": version("dp-accounting"),
+                "opendp": version("opendp"),
+            },
+            "release": dict(release),
+            "neighbours": NEIGHBOURS,
+            "unit": unit,
+            "epsilon": epsilon if math.isfinite(epsilon) else None,
+            "delta": delta,
+            "accounting": dict(accounting),
+            "events": [to_json(e) for e in events],
+            "sanitised": sanitised,
+            "assumed_public": ["the number of rows", *assumed_public],
+            "unsafe": list(unsafe),
+        }
+        return cls(json.loads(json.dumps(body)))
+
+    @property
+    def epsilon(self) -> float:
+        """The unconditional epsilon; infinite for a release that is not private."""
+        value = self.body["epsilon"]
+        return math.inf if value is None else float(value)
+
+    @property
+    def delta(self) -> float:
+        return float(self.body["delta"])
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(from_json(e, where=f"event {i}") for i, e in enumerate(self.body["events"]))
+
+    @property
+    def unsafe(self) -> tuple[str, ...]:
+        return tuple(self.body["unsafe"])
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.body, "checksum": _checksum(self.body)}
+
+    def save(self, path: str | Path) -> None:
+        """Write atomically: the whole file or none of it."""
+        target = Path(path)
+        text = json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n"
+        try:
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=".certificate")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(name).chmod(0o666 & ~umask)
+            Path(name).replace(target)
+        except OSError as error:
+            raise InputError(f"cannot write the certificate to {target}: {error.strerror or error}.") from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Certificate:
+        """Read a certificate: its form and checksum are checked, its promise is not (`verify` does)."""
+        source = Path(path)
+        try:
+            if source.stat().st_size > _LARGEST_FILE:
+                raise InputError(f"{source} is larger than {_LARGEST_FILE >> 20} MiB: not a certificate.")
+            text = source.read_text("utf-8")
+        except OSError as error:
+            raise InputError(f"cannot read {source}: {error.strerror or error}.") from None
+        except UnicodeDecodeError as error:
+            raise InputError(f"{source} is not UTF-8 text (byte {error.start}): not a certificate.") from None
+        return cls.parse(text, where=str(source))
+
+    @classmethod
+    def parse(cls, text: str, *, where: str = "certificate") -> Certificate:
+        value = strict_json(text, where=where)
+        if not isinstance(value, dict) or "format" not in value:
+            raise InputError(f"{where} is JSON, but no certificate: it has no `format`.")
+        stated: dict[str, Any] = value
+        if isinstance(stated["format"], int) and stated["format"] > FORMAT:
+            raise InputError(
+                f"{where} has format {stated['format']}, newer than the {FORMAT} known here: update understudy."
+            )
+        import jsonschema
+
+        try:
+            jsonschema.validate(stated, json_schema())
+        except jsonschema.ValidationError as error:
+            place = "/".join(str(p) for p in error.absolute_path) or "the top"
+            raise InputError(f"{where} is no valid certificate: at {place}: {error.message[:300]}.") from None
+        checksum = stated.pop("checksum")
+        if checksum != _checksum(stated):
+            raise InputError(f"{where} was edited after it was written: its checksum does not fit its text.")
+        certificate = cls(stated)
+        _ = certificate.events  # an unknown event is refused here
+        return certificate
+
+    def verify(self) -> float:
+        """Recompute epsilon from the events; the recomputed value, or an error that says what does not hold."""
+        if self.body["epsilon"] is None:
+            raise InputError(f"this release is not private: {'; '.join(self.unsafe) or 'no guarantee is stated'}.")
+        if self.unsafe:
+            raise InputError(f"this release is marked unsafe: {'; '.join(self.unsafe)}.")
+        accounting = self.body["accounting"]
+        if accounting["basis"] == "filter":
+            order = [float(accounting["order"])]
+            left = delta_left(self.events, self.delta)
+            realised = rdp_to_epsilon(order, total_rdp(self.events, order), left)[0]
+            if realised > self.epsilon * (1 + _TOLERANCE):
+                raise InputError(
+                    f"the events cost epsilon {realised:.6g} at the filter's order, more than the stated {self.epsilon:.6g}."
+                )
+            return self.epsilon
+        found = compose(self.events, self.delta, cache=False).epsilon
+        same = version("dp-accounting") == self.body["software"].get("dp-accounting")
+        slack = (_TOLERANCE if same else 1e-3) * max(found, self.epsilon) + 1e-12
+        if not math.isfinite(found) or abs(found - self.epsilon) > slack:
+            raise InputError(f"the events give epsilon {found:.6g}, the certificate states {self.epsilon:.6g}.")
+        return found
+
+
+def _checksum(body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def strict_json(text: str, *, where: str) -> Any:
+    """JSON without NaN, infinities, or a key given twice, each of which could hide an edit."""
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(items)
+        if len(result) != len(items):
+            names = [k for k, _ in items]
+            double = next(k for k in names if names.count(k) > 1)
+            raise InputError(f"{where}: the key {double!r} stands twice.")
+        return result
+
+    def constant(name: str) -> Any:
+        raise InputError(f"{where}: {name} is not a JSON number.")
+
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{where} is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
+        ) from None
+    except RecursionError:
+        raise InputError(f"{where} is nested too deeply to be what it should be.") from None
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{where}: {error}.") from None

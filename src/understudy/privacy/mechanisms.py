@@ -1,0 +1,302 @@
+"""The gate: everything private leaves through one of these, and each charges the budget before it draws.
+
+A mechanism is a frozen dataclass that holds public parameters only. It checks its input, charges, draws, and
+returns what is safe to publish: noisy answers, whose cost the budget now holds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import InputError
+from understudy.privacy.argmax import check_votes
+from understudy.privacy.budget import Budget
+from understudy.privacy.events import (
+    ConfidentGNMaxEvent,
+    GaussianEvent,
+    GNMaxEvent,
+    LaplaceEvent,
+    LNMaxEvent,
+    SubsampledGaussianEvent,
+    check_count,
+    check_positive,
+)
+from understudy.privacy.noise import NoiseSource
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NOT_ANSWERED = -1
+_CHUNK = 1 << 14
+
+
+def _argmax(noisy: Ints, noise: NoiseSource) -> Ints:
+    """Index of the largest count, ties broken uniformly at random: a fixed rule would make the q bounds invalid."""
+    tied = noisy == noisy.max(axis=1, keepdims=True)
+    return np.where(tied, noise.uniform(noisy.shape), -1.0).argmax(axis=1).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LNMax:
+    """Laplace noisy max (PATE 2017): independent discrete Laplace noise of scale 1/gamma on *every* count.
+
+    Formal guarantee: a blanked record changes one teacher's vote, which moves two counts by one, so each answer is
+    (2 gamma, 0)-DP. Noise on one count only would not be covered by the bounds that PATE uses.
+    """
+
+    gamma: float
+
+    def __post_init__(self) -> None:
+        check_positive("gamma", self.gamma)
+
+    def answer(self, votes: ArrayLike, budget: Budget) -> Ints:
+        """The noisy winner of each row of votes (queries x classes). Safe to publish."""
+        counts = check_votes(votes)
+        budget.charge(LNMaxEvent(self.gamma, len(counts)))
+        scale = math.nextafter(1 / self.gamma, math.inf)  # never less noise than claimed
+        return _argmax(counts + budget.noise.discrete_laplace(scale, counts.shape), budget.noise)
+
+
+@dataclass(frozen=True)
+class GNMax:
+    """Gaussian noisy max (PATE 2018): independent discrete Gaussian noise of `sigma` on every count.
+
+    Formal guarantee: two counts move by one, so each answer costs order / sigma^2 in Rényi terms.
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        check_positive("sigma", self.sigma)
+
+    def answer(self, votes: ArrayLike, budget: Budget) -> Ints:
+        """The noisy winner of each row of votes (queries x classes). Safe to publish."""
+        counts = check_votes(votes)
+        budget.charge(GNMaxEvent(self.sigma, len(counts), "discrete"))
+        return _argmax(counts + budget.noise.discrete_gaussian(self.sigma, counts.shape), budget.noise)
+
+
+@dataclass(frozen=True)
+class ConfidentGNMax:
+    """Confident-GNMax (PATE 2018): answer only where the largest count, plus noise, reaches a threshold of votes.
+
+    Formal guarantee: the largest count moves by at most one, so each check costs order / (2 sigma_threshold^2),
+    always; each answer costs order / sigma^2 on top.
+    """
+
+    threshold: float
+    sigma_threshold: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        ConfidentGNMaxEvent(self.threshold, self.sigma_threshold, self.sigma, 1, 0)
+
+    @classmethod
+    def from_share(cls, share: float, teachers: int, *, sigma_threshold: float, sigma: float) -> ConfidentGNMax:
+        """The threshold as a share of the teachers, as G-PATE's 0.5 is."""
+        check_count("teachers", teachers)
+        if not 0 <= share <= 1:
+            raise InputError(f"`share` (={share}) is a share of the teachers: between 0 and 1.")
+        return cls(share * teachers, sigma_threshold, sigma)
+
+    def answer(self, votes: ArrayLike, budget: Budget, *, max_answers: int | None = None) -> Ints:
+        """The noisy winner of each row that passes the threshold, `NOT_ANSWERED` elsewhere. Safe to publish.
+
+        With `max_answers` the first so many rows that pass are answered and exactly that many answers are charged
+        beforehand: no charge depends on an answer, and the tightest accounting applies. Without it the budget becomes a
+        filter: room for all rows is set aside, and what was not answered is given back.
+        """
+        counts = check_votes(votes)
+        rows = len(counts)
+        if max_answers is not None:
+            check_count("max_answers", max_answers)
+        most = rows if max_answers is None else min(max_answers, rows)
+        worst = self._event(rows, most)
+        hold = budget.hold(worst) if max_answers is None else None
+        if hold is None:
+            budget.charge(worst)
+        checks = counts.max(axis=1) + budget.noise.discrete_gaussian(self.sigma_threshold, rows)
+        passed = np.flatnonzero(checks >= self.threshold)[:most]
+        if hold is not None:
+            hold.settle(self._event(rows, len(passed)))
+        labels = np.full(rows, NOT_ANSWERED, dtype=np.int64)
+        if len(passed):
+            chosen = counts[passed]
+            noisy = chosen + budget.noise.discrete_gaussian(self.sigma, chosen.shape)
+            labels[passed] = _argmax(noisy, budget.noise)
+        return labels
+
+    def _event(self, count: int, answered: int) -> ConfidentGNMaxEvent:
+        return ConfidentGNMaxEvent(float(self.threshold), self.sigma_threshold, self.sigma, count, answered, "discrete")
+
+
+@dataclass(frozen=True)
+class NoisyCounts:
+    """Counts with exact discrete Laplace noise of scale sensitivity / epsilon on every cell.
+
+    Formal guarantee: (epsilon, 0)-DP if blanking one record changes the counts by at most `sensitivity` in sum (one
+    histogram: 1; one histogram of each of c columns: c).
+    """
+
+    epsilon: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        check_count("sensitivity", self.sensitivity)
+
+    def release(self, counts: ArrayLike, budget: Budget) -> Ints:
+        """The noisy counts, of the same shape. Safe to publish."""
+        exact = _whole(counts)
+        budget.charge(LaplaceEvent(self.epsilon))
+        scale = math.nextafter(self.sensitivity / self.epsilon, math.inf)
+        return exact + budget.noise.discrete_laplace(scale, exact.shape)
+
+
+@dataclass(frozen=True)
+class GaussianCounts:
+    """Counts with exact discrete Gaussian noise of standard deviation `noise_multiplier` * sqrt(cells).
+
+    Formal guarantee: blanking one record moves at most `cells` cells by one each (one histogram: 1; one of each of
+    c columns: c), which is an L2 change of sqrt(cells).
+    """
+
+    noise_multiplier: float
+    cells: int = 1
+
+    def __post_init__(self) -> None:
+        check_positive("noise_multiplier", self.noise_multiplier)
+        check_count("cells", self.cells)
+
+    def release(self, counts: ArrayLike, budget: Budget) -> Ints:
+        """The noisy counts, of the same shape. Safe to publish."""
+        exact = _whole(counts)
+        # Each moved cell is a discrete Gaussian with a shift of one, whose privacy loss is known exactly.
+        sigma = math.nextafter(self.noise_multiplier * math.sqrt(self.cells), math.inf)
+        budget.charge(GaussianEvent(sigma, self.cells, "discrete", integer_unit=True))
+        return exact + budget.noise.discrete_gaussian(sigma, exact.shape)
+
+
+@dataclass(frozen=True)
+class ClippedSum:
+    """The sum of vectors, one a record, each clipped to L2 norm `clip`, plus Gaussian noise: one release.
+
+    Formal guarantee: blanking a record removes one vector of norm at most `clip`, so the noise of standard deviation
+    noise_multiplier * clip makes this a Gaussian mechanism of that multiplier.
+
+    With `grid` the noise is exact: every clipped vector is rounded to multiples of `grid`, which makes it longer by
+    at most grid * sqrt(d) / 2; the sum is one of integers, and the noise is a discrete Gaussian for that larger
+    sensitivity.
+    """
+
+    clip: float
+    noise_multiplier: float
+    grid: float | None = None
+
+    def __post_init__(self) -> None:
+        check_positive("clip", self.clip)
+        check_positive("noise_multiplier", self.noise_multiplier)
+        if self.grid is not None:
+            check_positive("grid", self.grid)
+            if self.clip / self.grid > 2**40:
+                raise InputError(
+                    f"`grid` (={self.grid}) is too fine for `clip` (={self.clip}); at least {self.clip / 2**40:.3g}."
+                )
+
+    def sensitivity(self, dimension: int) -> float:
+        """The L2 change of the (rounded) sum when one record is blanked."""
+        return self.clip if self.grid is None else self.clip + self.grid * math.sqrt(dimension) / 2
+
+    def release(self, rows: ArrayLike, budget: Budget) -> Floats:
+        """The noisy sum over rows (records x dimensions). Safe to publish."""
+        vectors = _matrix(rows)
+        sigma = math.nextafter(self.noise_multiplier * self.sensitivity(vectors.shape[1]), math.inf)
+        noise = "continuous" if self.grid is None else "discrete"
+        budget.charge(GaussianEvent(self.noise_multiplier, noise=noise))
+        return _noisy_sum(vectors, self.clip, sigma, self.grid, budget)
+
+
+@dataclass(frozen=True)
+class PoissonGaussianStep:
+    """One step of DP-SGD: a Poisson batch, clipped per-record gradients, Gaussian noise on their sum.
+
+    Formal guarantee: every record is in the batch with probability `sampling_rate`, independently (`batch` draws
+    it), and the noise is `noise_multiplier` times the sensitivity of the sum; what is divided by afterwards is the
+    public nominal batch, rows * sampling_rate, never the size that came. `grid` gives the exact mode of
+    `ClippedSum`.
+    """
+
+    clip: float
+    noise_multiplier: float
+    sampling_rate: float
+    grid: float | None = None
+
+    def __post_init__(self) -> None:
+        ClippedSum(self.clip, self.noise_multiplier, self.grid)
+        SubsampledGaussianEvent(self.noise_multiplier, self.sampling_rate)
+
+    def batch(self, rows: int, budget: Budget) -> Ints:
+        """Private. The positions of a true Poisson batch; its size and members stay on the private side."""
+        check_count("rows", rows)
+        return np.flatnonzero(budget.noise.uniform(rows) < self.sampling_rate).astype(np.int64)
+
+    def release(self, gradients: ArrayLike, budget: Budget) -> Floats:
+        """The noisy sum of clipped gradients of a batch (records x parameters; an empty batch is one). Safe to
+        publish."""
+        vectors = _matrix(gradients, empty_allowed=True)
+        width = ClippedSum(self.clip, self.noise_multiplier, self.grid).sensitivity(vectors.shape[1])
+        noise = "continuous" if self.grid is None else "discrete"
+        budget.charge(SubsampledGaussianEvent(self.noise_multiplier, self.sampling_rate, noise=noise))
+        sigma = math.nextafter(self.noise_multiplier * width, math.inf)
+        return _noisy_sum(vectors, self.clip, sigma, self.grid, budget)
+
+
+def clip_rows(vectors: Floats, clip: float) -> Floats:
+    """Private. Each row scaled to L2 norm at most `clip`; huge values do not overflow, tiny ones do not vanish."""
+    largest = np.abs(vectors).max(axis=1, initial=0.0)
+    safe = np.where(largest > 0, largest, 1.0)
+    unit = vectors / safe[:, None]
+    length = np.sqrt(np.einsum("ij,ij->i", unit, unit))
+    # The last factor keeps rounding from letting a row be longer than `clip`.
+    with np.errstate(divide="ignore", over="ignore"):
+        shrink = np.minimum(safe, clip * (1 - 1e-12) / np.where(length > 0, length, 1.0))
+    return unit * shrink[:, None]
+
+
+def _noisy_sum(vectors: Floats, clip: float, sigma: float, grid: float | None, budget: Budget) -> Floats:
+    dimension = vectors.shape[1]
+    if grid is None:
+        total = np.zeros(dimension)
+        for start in range(0, len(vectors), _CHUNK):
+            total += clip_rows(vectors[start : start + _CHUNK], clip).sum(axis=0)
+        return total + budget.noise.gaussian(sigma, dimension)
+    whole = np.zeros(dimension, dtype=np.int64)
+    for start in range(0, len(vectors), _CHUNK):
+        whole += np.rint(clip_rows(vectors[start : start + _CHUNK], clip) / grid).astype(np.int64).sum(axis=0)
+    noisy: Floats = (whole + budget.noise.discrete_gaussian(sigma / grid, dimension)).astype(np.float64)
+    return noisy * grid
+
+
+def _whole(counts: ArrayLike) -> Ints:
+    array = np.asarray(counts)
+    if array.size == 0:
+        raise InputError("`counts` is empty.")
+    if array.dtype == bool or not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"`counts` must be whole numbers of an integer type, got {array.dtype}.")
+    return array.astype(np.int64)
+
+
+def _matrix(rows: ArrayLike, *, empty_allowed: bool = False) -> Floats:
+    array = np.asarray(rows, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] == 0 or (len(array) == 0 and not empty_allowed):
+        raise InputError(f"expected records x dimensions, got an array of shape {array.shape}.")
+    if not np.all(np.isfinite(array)):
+        row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(array)))
+        raise InputError(
+            f"record {row}, dimension {column} is {array[row, column]}: clean the data before it is summed."
+        )
+    return array

@@ -1,0 +1,121 @@
+"""Where noise comes from.
+
+Counts get *exact* integer noise from OpenDP: discrete Laplace and discrete Gaussian, sampled with integer
+arithmetic. That closes the attack of Mironov (CCS 2012): a floating-point Laplace or Gaussian sample misses some
+values and favours others, so the low bits of a noisy count can tell two neighbouring datasets apart outright,
+whatever epsilon was claimed.
+
+Entropy is the operating system's, never a user's seed. `UnsafeSeededNoise` exists for tests that must repeat; a
+certificate made with it says so, and `understudy verify` refuses it.
+
+Gradients get floating-point Gaussian noise (`gaussian`): there the attack needs the raw noisy sum, and the release
+is what hundreds of optimiser steps made of it. Whoever releases a sum itself uses the exact mode of `ClippedSum`.
+"""
+
+from __future__ import annotations
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+# pyright: reportPrivateImportUsage=false
+import os
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from understudy.errors import InputError
+from understudy.privacy.events import check_positive
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Shape = int | tuple[int, ...]
+
+_LARGEST_SCALE = 2.0**50
+
+
+class NoiseSource(Protocol):
+    """What the mechanisms draw from."""
+
+    def discrete_laplace(self, scale: float, shape: Shape) -> Ints: ...
+    def discrete_gaussian(self, sigma: float, shape: Shape) -> Ints: ...
+    def gaussian(self, sigma: float, shape: Shape) -> Floats: ...
+    def uniform(self, shape: Shape) -> Floats: ...
+
+
+class SystemNoise:
+    """Noise from the operating system's entropy: the only source that a guarantee rests on."""
+
+    def discrete_laplace(self, scale: float, shape: Shape) -> Ints:
+        """Pr[k] ~ exp(-|k| / scale), exactly."""
+        import opendp.prelude as dp
+
+        _check_scale(scale)
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="f64")
+        return _draw(dp.m.make_laplace(*space, scale=float(scale)), shape)
+
+    def discrete_gaussian(self, sigma: float, shape: Shape) -> Ints:
+        """Pr[k] ~ exp(-k^2 / (2 sigma^2)), exactly."""
+        import opendp.prelude as dp
+
+        _check_scale(sigma)
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+        return _draw(dp.m.make_gaussian(*space, scale=float(sigma)), shape)
+
+    def gaussian(self, sigma: float, shape: Shape) -> Floats:
+        """N(0, sigma^2) in floating point, by inversion of 53 random bits a number. For gradients; see the module."""
+        check_positive("sigma", sigma)
+        return sigma * special.ndtri(self.uniform(shape))
+
+    def uniform(self, shape: Shape) -> Floats:
+        """Uniform in (0, 1), both ends excluded."""
+        size = int(np.prod(shape))
+        bits = np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> np.uint64(11)
+        return ((bits.astype(np.float64) + 0.5) * 2.0**-53).reshape(shape)
+
+
+class UnsafeSeededNoise:
+    """Repeatable noise for tests. Whoever knows the seed can subtract it: nothing made with it is private."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def discrete_laplace(self, scale: float, shape: Shape) -> Ints:
+        _check_scale(scale)
+        p = -np.expm1(-1 / scale)
+        left, right = (self._generator.geometric(p, shape).astype(np.int64) for _ in range(2))
+        return left - right
+
+    def discrete_gaussian(self, sigma: float, shape: Shape) -> Ints:
+        _check_scale(sigma)
+        reach = int(np.ceil(12 * sigma)) + 1
+        if reach > 10**7:
+            return np.rint(sigma * self._generator.standard_normal(shape)).astype(np.int64)
+        k = np.arange(-reach, reach + 1)
+        weights = np.exp(-(k**2) / (2 * sigma**2))
+        return self._generator.choice(k, size=shape, p=weights / weights.sum()).astype(np.int64)
+
+    def gaussian(self, sigma: float, shape: Shape) -> Floats:
+        check_positive("sigma", sigma)
+        return sigma * self._generator.standard_normal(shape)
+
+    def uniform(self, shape: Shape) -> Floats:
+        return self._generator.random(shape)
+
+
+def _check_scale(scale: float) -> None:
+    check_positive("scale", scale)
+    if scale > _LARGEST_SCALE:
+        raise InputError(
+            f"a noise scale of {scale:.3g} would swamp any count; the budget is too small for this release."
+        )
+
+
+def _draw(measurement: object, shape: Shape) -> Ints:
+    """One call for all draws: noise is added to a vector of zeros, about 10 microseconds each."""
+    size = int(np.prod(shape))
+    if size == 0:
+        return np.zeros(shape, dtype=np.int64)
+    return np.asarray(measurement([0] * size), dtype=np.int64).reshape(shape)  # type: ignore[operator]
