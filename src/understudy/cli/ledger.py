@@ -10,7 +10,7 @@ import typer
 from understudy.cli.app import Json, app, print_json, print_table
 
 if TYPE_CHECKING:
-    from understudy.privacy.ledger import Cost, Dataset, Entry, Event
+    from understudy.privacy.ledger import Cost, Dataset, Entry, HistoryLine
 
 ledger = typer.Typer(
     name="ledger",
@@ -70,7 +70,7 @@ def show(path: File, dataset: Name = None, as_json: Json = False) -> None:
                     repr(entry.counted.delta),
                     entry.purpose,
                     f"{entry.user}@{entry.host} pid {entry.pid}",
-                    entry.started,
+                    _when(entry.started),
                 ]
                 for entry in entries
             ],
@@ -83,26 +83,26 @@ def history(path: File, dataset: Name = None, as_json: Json = False) -> None:
     from understudy.privacy.ledger import Ledger
 
     book = Ledger(path)
-    events = book.history(dataset)
+    lines = book.history(dataset)
     if as_json:
-        print_json({"ledger": str(book.path), "history": [_event(event) for event in events]})
+        print_json({"ledger": str(book.path), "history": [_line(line) for line in lines]})
         return
     print_table(
         f"History of {book.path}",
         ["line", "at", "who", "action", "dataset", "reservation", "epsilon", "delta", "note"],
         [
             [
-                event.id,
-                event.at,
-                f"{event.user}@{event.host} pid {event.pid}",
-                event.action,
-                event.dataset,
-                event.reservation,
-                event.epsilon,
-                event.delta,
-                event.note,
+                line.id,
+                _when(line.at),
+                f"{line.user}@{line.host} pid {line.pid}",
+                line.action,
+                line.dataset,
+                line.reservation,
+                line.epsilon,
+                line.delta,
+                line.note,
             ]
-            for event in events
+            for line in lines
         ],
     )
 
@@ -112,20 +112,19 @@ def _print_datasets(path: str, datasets: list[Dataset] | tuple[Dataset, ...]) ->
     rows: list[list[str]] = []
     for one in datasets:
         # Every digit: 0.9999999 of 1 is not the same as 1.
-        amounts = [
-            [repr(number) for number in pair]
-            for pair in zip(one.limit, one.spent, one.remaining, strict=True)
-        ]
+        amounts = [[repr(number) for number in pair] for pair in zip(one.limit, one.spent, one.remaining, strict=True)]
         rows += [[one.name, "epsilon", *amounts[0], one.note], ["", "delta", *amounts[1], ""]]
     print_table(f"Ledger {path}", columns, rows)
+
+
+def _when(at: str) -> str:
+    return f"{at[:10]} {at[11:19]} UTC"
 
 
 def _state(entry: Entry) -> str:
     if entry.state != "reserved":
         return entry.state
-    return {True: "reserved (process gone)", False: "reserved (running)", None: "reserved"}[
-        entry.process_gone()
-    ]
+    return {True: "reserved (process gone)", False: "reserved (running)", None: "reserved"}[entry.process_gone()]
 
 
 def _cost(cost: Cost) -> dict[str, float]:
@@ -161,7 +160,7 @@ def _entry(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _event(event: Event) -> dict[str, Any]:
-    certificate = None if event.certificate is None else json.loads(event.certificate)
-    amounts = {"epsilon": float(event.epsilon), "delta": float(event.delta)}
-    return event._asdict() | amounts | {"certificate": certificate}
+def _line(line: HistoryLine) -> dict[str, Any]:
+    certificate = None if line.certificate is None else json.loads(line.certificate)
+    amounts = {"epsilon": float(line.epsilon), "delta": float(line.delta)}
+    return line._asdict() | amounts | {"certificate": certificate}

@@ -87,8 +87,7 @@ _SELECT = f"SELECT {_COLUMNS} FROM history ORDER BY id"
 _SELECT_DATASET = f"SELECT {_COLUMNS} FROM history WHERE dataset = ? ORDER BY id"
 _SELECT_NAMES = "SELECT dataset FROM history WHERE action = 'add' ORDER BY id"
 _INSERT = (
-    f"INSERT INTO history ({_COLUMNS}) "
-    "SELECT coalesce(max(id), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM history"
+    f"INSERT INTO history ({_COLUMNS}) SELECT coalesce(max(id), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM history"
 )
 
 Action = Literal["add", "reserve", "commit", "release"]
@@ -101,7 +100,7 @@ class Cost(NamedTuple):
     delta: float
 
 
-class Event(NamedTuple):
+class HistoryLine(NamedTuple):
     """One line of the history: who did what, and when. Amounts are the decimal text that the ledger holds."""
 
     id: int
@@ -232,7 +231,7 @@ class Ledger:
     def datasets(self) -> tuple[Dataset, ...]:
         """Every dataset with its limit, spending and entries, as of one moment."""
         with self._file.transaction("read") as connection:
-            return _fold(_events(connection.execute(_SELECT)))
+            return _fold(_lines(connection.execute(_SELECT)))
 
     def dataset(self, name: str) -> Dataset:
         """One dataset with its limit, spending and entries, as of one moment."""
@@ -251,15 +250,15 @@ class Ledger:
         """The runs against a dataset, oldest first."""
         return self.dataset(dataset).entries
 
-    def history(self, dataset: str | None = None) -> tuple[Event, ...]:
+    def history(self, dataset: str | None = None) -> tuple[HistoryLine, ...]:
         """Everything that was ever written, oldest first."""
         with self._file.transaction("read") as connection:
             if dataset is not None:
                 self._file.dataset(connection, dataset)
-                return tuple(_events(connection.execute(_SELECT_DATASET, (dataset,))))
-            events = tuple(_events(connection.execute(_SELECT)))
-            _fold(events)
-            return events
+                return tuple(_lines(connection.execute(_SELECT_DATASET, (dataset,))))
+            lines = tuple(_lines(connection.execute(_SELECT)))
+            _fold(lines)
+            return lines
 
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r})"
@@ -287,7 +286,8 @@ class Reservation:
     ) -> None:
         """Record what the run really cost, at most what was reserved; the rest goes back to the dataset.
 
-        The cost must be the unconditional one: a data-dependent epsilon is itself private, and everybody who
+        The cost is the one that the run's certificate states, which is unconditional: a data-dependent epsilon, or
+        the realised part of an adaptive run, depends on the answers, is no bound by itself, and everybody who
         reads the ledger would see it. Left out, the whole reservation is spent.
         """
         reserved = Cost(self.epsilon, self.delta)
@@ -398,9 +398,7 @@ class _File:
     @contextmanager
     def connection(self) -> Generator[sqlite3.Connection]:
         uri = f"{self.path.as_uri()}?mode=rw"  # without a mode SQLite would make a missing file
-        with closing(
-            sqlite3.connect(uri, uri=True, timeout=self.timeout, isolation_level=None)
-        ) as connection:
+        with closing(sqlite3.connect(uri, uri=True, timeout=self.timeout, isolation_level=None)) as connection:
             # Under FULL a power cut can bring a deleted journal back, and so undo a reservation that has
             # already been drawn on.
             connection.execute("PRAGMA synchronous = EXTRA")
@@ -430,7 +428,7 @@ class _File:
 
     def dataset(self, connection: sqlite3.Connection, name: str) -> Dataset:
         _text(name, "dataset")
-        found = _fold(_events(connection.execute(_SELECT_DATASET, (name,))))
+        found = _fold(_lines(connection.execute(_SELECT_DATASET, (name,))))
         if not found:
             known = ", ".join(repr(row[0]) for row in connection.execute(_SELECT_NAMES)) or "none"
             raise InputError(
@@ -446,13 +444,10 @@ class _File:
             mode = self.path.stat().st_mode
         except FileNotFoundError:
             raise InputError(
-                f"There is no ledger at {self.path}. Correct the path, or make one with `understudy ledger "
-                f"init`."
+                f"There is no ledger at {self.path}. Correct the path, or make one with `understudy ledger init`."
             ) from None
         except OSError as error:
-            raise InputError(
-                f"Cannot open the ledger {self.path}: {error.strerror}. Correct the path."
-            ) from error
+            raise InputError(f"Cannot open the ledger {self.path}: {error.strerror}. Correct the path.") from error
         if not stat.S_ISREG(mode):
             what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
             raise InputError(f"The ledger {self.path} is {what}. Give the path of a ledger file.")
@@ -519,27 +514,25 @@ def _append(
     return cast(int, connection.execute(_INSERT, who + what).lastrowid)
 
 
-def _events(cursor: sqlite3.Cursor) -> list[Event]:
-    return [Event(*row) for row in cursor]
+def _lines(cursor: sqlite3.Cursor) -> list[HistoryLine]:
+    return [HistoryLine(*row) for row in cursor]
 
 
-def _fold(events: Sequence[Event]) -> tuple[Dataset, ...]:
+def _fold(lines: Sequence[HistoryLine]) -> tuple[Dataset, ...]:
     """From the history to the present state of its datasets."""
-    settled = {event.reservation: event for event in events if event.reservation is not None}
-    reserved: dict[str, dict[int, Event]] = {event.dataset: {} for event in events if event.action == "add"}
-    for event in events:
-        mine = reserved.get(event.dataset)
-        if mine is None or (event.reservation is not None and event.reservation not in mine):
-            raise _Damage(f"line {event.id} of the history has lost the line it belongs to")
-        if event.action == "reserve":
-            mine[event.id] = event
-    return tuple(
-        _state(event, reserved[event.dataset].values(), settled) for event in events if event.action == "add"
-    )
+    settled = {line.reservation: line for line in lines if line.reservation is not None}
+    reserved: dict[str, dict[int, HistoryLine]] = {line.dataset: {} for line in lines if line.action == "add"}
+    for line in lines:
+        mine = reserved.get(line.dataset)
+        if mine is None or (line.reservation is not None and line.reservation not in mine):
+            raise _Damage(f"line {line.id} of the history has lost the line it belongs to")
+        if line.action == "reserve":
+            mine[line.id] = line
+    return tuple(_state(line, reserved[line.dataset].values(), settled) for line in lines if line.action == "add")
 
 
-def _state(added: Event, reserved: Iterable[Event], settled: Mapping[int, Event]) -> Dataset:
-    entries = tuple(_entry(event, settled.get(event.id)) for event in reserved)
+def _state(added: HistoryLine, reserved: Iterable[HistoryLine], settled: Mapping[int, HistoryLine]) -> Dataset:
+    entries = tuple(_entry(line, settled.get(line.id)) for line in reserved)
     spent = [sum((_fraction(entry.counted[unit]) for entry in entries), Fraction(0)) for unit in (0, 1)]
     limit = _recorded(added)
     left = [_fraction(most) - total for most, total in zip(limit, spent, strict=True)]
@@ -556,13 +549,11 @@ def _state(added: Event, reserved: Iterable[Event], settled: Mapping[int, Event]
     )
 
 
-def _entry(reserve: Event, settle: Event | None) -> Entry:
+def _entry(reserve: HistoryLine, settle: HistoryLine | None) -> Entry:
     last = settle or reserve
     reserved, counted = _recorded(reserve), _recorded(last)
     if counted.epsilon > reserved.epsilon or counted.delta > reserved.delta:
-        raise _Damage(
-            f"line {last.id} of the history settles for more than reservation {reserve.id} set aside"
-        )
+        raise _Damage(f"line {last.id} of the history settles for more than reservation {reserve.id} set aside")
     try:
         certificate = json.loads(last.certificate) if last.certificate else None
     except ValueError as error:
@@ -583,13 +574,13 @@ def _entry(reserve: Event, settle: Event | None) -> Entry:
     )
 
 
-def _recorded(event: Event) -> Cost:
+def _recorded(line: HistoryLine) -> Cost:
     """The amounts of a line, if they are ones that a ledger writes."""
     with suppress(TypeError, ValueError):
-        cost = Cost(float(event.epsilon), float(event.delta))
+        cost = Cost(float(line.epsilon), float(line.delta))
         if all(math.isfinite(amount) and amount >= 0 for amount in cost) and cost.delta < 1:
             return cost
-    raise _Damage(f"line {event.id} of the history holds epsilon {event.epsilon!r} and delta {event.delta!r}")
+    raise _Damage(f"line {line.id} of the history holds epsilon {line.epsilon!r} and delta {line.delta!r}")
 
 
 def _fraction(value: float) -> Fraction:
@@ -656,8 +647,7 @@ def _path(url: str | os.PathLike[str]) -> Path:
     scheme, separator, rest = text.partition("://")
     if separator and scheme.startswith("postgres"):
         raise InputError(
-            f"A ledger in PostgreSQL ({scheme}://) is not supported yet. Give the path of a file, or "
-            f"sqlite:///path."
+            f"A ledger in PostgreSQL ({scheme}://) is not supported yet. Give the path of a file, or sqlite:///path."
         )
     if separator and (scheme != "sqlite" or not rest.startswith("/")):
         raise InputError(
