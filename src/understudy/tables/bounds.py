@@ -75,8 +75,9 @@ def estimate_schema(table: Table, draft: Schema, budget: Budget, epsilon: float,
         if not budget.affords(*whole):
             budget.charge(*whole)  # refused, with both parts in the message; delta alone must not be charged
         budget.charge(failure)
-    release = NoisyCounts(epsilon=epsilon, sensitivity=len(wanted))
-    noisy = release.release(np.concatenate([histogram.counts for histogram in histograms]), budget)
+    # The cell at the end is always there: whether any value occurs must not decide whether there is a release.
+    counts = np.concatenate([*(histogram.counts for histogram in histograms), [0]])
+    noisy = NoisyCounts(epsilon=epsilon, sensitivity=len(wanted)).release(counts, budget)
 
     rate = epsilon / len(wanted)
     fixed_cells = sum(len(h.counts) for h, c in zip(histograms, wanted, strict=True) if c.needs == "bounds")

@@ -73,6 +73,10 @@ class Column:
                     f"{where}: a log `scale` needs a lower bound of at least 0, not {self.bounds[0]}. "
                     "Raise the bound or use the linear scale."
                 )
+            if self.bounds is not None and self.number_bounds[1] * 2.0**-1000 > self.number_bounds[0] > 0:
+                raise InputError(
+                    f"{where}: the lower bound {self.bounds[0]} is too small for a log `scale`. Write 0 instead."
+                )
 
     def _check_other(self, where: str) -> None:
         if not self.other:
@@ -154,6 +158,8 @@ def _bounds(bounds: object, kind: Kind, where: str) -> tuple[Bound, Bound]:
     low, high = (convert(bound, where) for bound in bounds)
     if kind == "integer":
         low, high = _whole(low, where), _whole(high, where)
+    elif kind == "continuous" and not math.isfinite(high - low):  # pyright: ignore
+        raise InputError(f"{where}: `bounds` (={bounds!r}) are further apart than a float can say.")
     if low > high:  # pyright: ignore[reportOperatorIssue]
         raise InputError(f"{where}: `bounds` are inverted: {bounds[0]} is above {bounds[1]}. Write the lowest first.")
     return low, high

@@ -320,4 +320,8 @@ def _take(column: Column, places: np.ndarray) -> object:
     labels = column.labels
     if column.nullable and all(isinstance(label, int) for label in labels):
         return pd.array(list(labels), dtype="Int64").take(places, allow_fill=True)
-    return pd.Series(list(labels)).array.take(places, allow_fill=column.nullable)
+    taken = pd.Series(list(labels)).array.take(places, allow_fill=column.nullable)
+    if len({isinstance(label, str) for label in labels}) > 1:
+        # Said outright: codes beside the word "other" must not turn into text where only "other" occurs.
+        return pd.Series(list(taken), dtype=object)
+    return taken

@@ -177,11 +177,16 @@ def _masked(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype:
 def _to_arrow(frame: pd.DataFrame) -> pa.Table:
     """As Arrow; a column that mixes text and numbers (codes and the word "other") is written as text."""
     mixed = {
-        name: frame[name].map(str, na_action="ignore").astype("str")
+        name: column_of(frame, name).map(str, na_action="ignore").astype("str")
         for name in frame.columns
-        if frame[name].dtype == object and pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")
+        if column_of(frame, name).dtype == object and _text_and_numbers(column_of(frame, name))
     }
     try:
         return pa.Table.from_pandas(frame.assign(**mixed), preserve_index=False)
     except pa.ArrowException as error:
         raise InputError(f"a column cannot be written: {error}.") from None
+
+
+def _text_and_numbers(series: pd.Series) -> bool:
+    kinds = {type(value) for value in series.dropna()}
+    return str in kinds and len(kinds) > 1 and kinds <= {str, int, float}

@@ -68,7 +68,13 @@ def _sequence(dumper: yaml.SafeDumper, values: list[Any]) -> yaml.SequenceNode:
     return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=flow)
 
 
+def _string(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    # Unusual line ends do not survive PyYAML's single quotes.
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if value.isprintable() else '"')
+
+
 _Dumper.add_representer(list, _sequence)
+_Dumper.add_representer(str, _string)
 # Text is quoted where YAML 1.1 or this reader would take it for something else.
 _Dumper.yaml_implicit_resolvers = {
     first: [*yaml.SafeDumper.yaml_implicit_resolvers.get(first, []), *_Loader.yaml_implicit_resolvers.get(first, [])]
