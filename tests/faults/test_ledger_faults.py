@@ -44,13 +44,12 @@ def open_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     yield folder
-    folder.chmod(0o755)
     shutil.rmtree(folder)
 
 
-def start(script: str, path: Path) -> subprocess.Popen[str]:
+def start(script: str, path: Path, *, before: str = SCRIPT) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT + script, str(path)],
+        [sys.executable, "-c", before + script, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -215,13 +214,14 @@ def test_a_locked_ledger_says_so_and_is_usable_afterwards(ledger: Ledger) -> Non
     reservation = waiting.reserve("patients", epsilon=1.0, delta=0.0, purpose="run")
     with start(
         """
-import sqlite3
-connection = sqlite3.connect(path, isolation_level=None)
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN EXCLUSIVE")
 print("locked", flush=True)
 sys.stdin.read()
 """,
         ledger.path,
+        before="",
     ) as process:
         assert line(process) == "locked"
         calls: list[Callable[[], object]] = [
@@ -287,73 +287,57 @@ def test_places_where_no_ledger_can_be_made(tmp_path: Path, place: str, message:
     assert os.listdir(tmp_path) == ["file"]
 
 
-AS_NOBODY = """
+def test_a_ledger_that_may_not_be_written(open_folder: Path) -> None:
+    ledgers: dict[str, Ledger] = {}
+    for name, file_mode, folder_mode in (("folder", 0o666, 0o555), ("read", 0o444, 0o777), ("closed", 0o000, 0o777)):
+        (open_folder / name).mkdir()
+        ledgers[name] = Ledger.create(open_folder / name / "ledger.db")
+        ledgers[name].add_dataset("d", epsilon=1.0, delta=0.0)
+        ledgers[name].path.chmod(file_mode)
+        (open_folder / name).chmod(folder_mode)
+    before = ledgers["folder"].path.read_bytes()
+    output = run(
+        """
 if os.getuid() == 0:  # permissions do not hold for root
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 def attempt(call):
     try:
-        return call()
+        print(call())
     except InputError as error:
         print("REFUSED", error)
-"""
-
-
-def test_a_ledger_in_a_folder_that_may_not_be_written(open_folder: Path) -> None:
-    made = Ledger.create(open_folder / "ledger.db")
-    made.add_dataset("d", epsilon=1.0, delta=0.0)
-    made.path.chmod(0o666)
-    open_folder.chmod(0o555)
-    before = made.path.read_bytes()
-    output = run(
-        AS_NOBODY
-        + """
-ledger = Ledger(path)
-print(ledger.remaining("d"))
-attempt(lambda: ledger.reserve("d", epsilon=0.1, delta=0.0, purpose="run"))
-attempt(lambda: Ledger.create(path.with_name("new.db")))
+for name in ("folder", "read", "closed"):
+    file = path / name / "ledger.db"
+    attempt(lambda: Ledger(file).remaining("d"))
+    attempt(lambda: Ledger(file).reserve("d", epsilon=0.1, delta=0.0, purpose="run"))
+attempt(lambda: Ledger.create(path / "folder" / "new.db"))
 """,
-        made.path,
+        open_folder,
     ).splitlines()
-    assert output[0] == "Cost(epsilon=1.0, delta=0.0)", "it can still be read"
-    assert output[1].startswith("REFUSED")
-    assert "write the file and its folder" in output[1]
-    assert "Permission denied" in output[2]
-    assert made.path.read_bytes() == before
-    assert os.listdir(open_folder) == ["ledger.db"]
-
-
-@pytest.mark.parametrize("mode", [0o444, 0o000])
-def test_a_ledger_that_may_not_be_written(open_folder: Path, mode: int) -> None:
-    made = Ledger.create(open_folder / "ledger.db")
-    made.add_dataset("d", epsilon=1.0, delta=0.0)
-    made.path.chmod(mode)
-    open_folder.chmod(0o777)
-    output = run(
-        AS_NOBODY + 'attempt(lambda: Ledger(path).reserve("d", epsilon=0.1, delta=0.0, purpose="run"))', made.path
-    )
-    assert output.startswith("REFUSED")
-    assert "permission to write" in output
-    made.path.chmod(0o600)
-    assert made.spent("d") == Cost(0.0, 0.0)
+    readable = "Cost(epsilon=1.0, delta=0.0)"
+    assert [line if line == readable else line[:7] for line in output] == [
+        *(readable, "REFUSED"),
+        *(readable, "REFUSED"),
+        *("REFUSED", "REFUSED"),
+        "REFUSED",
+    ]
+    for refused in (output[1], output[3], output[4], output[5]):
+        assert "permission to write the file and its folder" in refused
+    assert "Permission denied" in output[6]
+    (open_folder / "folder").chmod(0o755)
+    assert ledgers["folder"].path.read_bytes() == before
+    for name, made in ledgers.items():
+        made.path.chmod(0o600)
+        assert made.spent("d") == Cost(0.0, 0.0)
+        assert os.listdir(open_folder / name) == ["ledger.db"]
 
 
 # Full disks
 
 
-LIMITED = """
-import resource
-def attempt(call):
-    try:
-        call()
-    except InputError as error:
-        print("REFUSED", error)
-"""
-
-
 def test_a_full_disk_refuses_the_reservation_and_keeps_the_rest(ledger: Ledger) -> None:
     output = run(
-        LIMITED
-        + """
+        """
+import resource
 ledger = Ledger(path)
 resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size,) * 2)
 granted = 0
@@ -364,6 +348,11 @@ try:
 except InputError as error:
     print(granted, error)
 print(len(ledger.entries("patients")))
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    Ledger.create(path.with_name("new.db"))
+except InputError as error:
+    print(error)
 """,
         ledger.path,
     ).splitlines()
@@ -373,15 +362,8 @@ print(len(ledger.entries("patients")))
     assert len(ledger.entries("patients")) == int(granted)
     assert intact(ledger.path)
     ledger.reserve("patients", epsilon=0.01, delta=0.0, purpose="after room was made")
-
-
-def test_a_full_disk_leaves_no_half_made_ledger(tmp_path: Path) -> None:
-    output = run(
-        LIMITED + "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); attempt(lambda: Ledger.create(path))",
-        tmp_path / "ledger.db",
-    )
-    assert output.startswith("REFUSED Cannot make a ledger at")
-    assert os.listdir(tmp_path) == []
+    assert output[2].startswith("Cannot make a ledger at")
+    assert os.listdir(ledger.path.parent) == ["ledger.db"], "no half-made ledger is left"
 
 
 # Files that are not, or no longer, a ledger
