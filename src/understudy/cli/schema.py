@@ -1,0 +1,180 @@
+"""`understudy schema`: draft what is public about a table, fill it privately, check it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.cli.app import Json, app, print_json, print_table
+from understudy.errors import BudgetExceeded, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from understudy.privacy import Budget
+    from understudy.tables import Column, Schema
+
+DEFAULT_DELTA = 1e-6
+
+schema = typer.Typer(
+    name="schema", help="What is public about a table: kinds, bounds, categories.", no_args_is_help=True
+)
+app.add_typer(schema)
+
+
+@schema.command()
+def init(
+    data: Annotated[Path, typer.Argument(help="The table: .csv, .csv.gz, .parquet or .feather.")],
+    out: Annotated[Path | None, typer.Option(help="File to write: .yaml or .json. Printed if left out.")] = None,
+    target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
+    start: Annotated[
+        Path | None, typer.Option("--schema", help="Fill the gaps of this schema instead of drafting one.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Spend this much on estimating bounds and categories. Needs --out.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help=f"Failure probability for categories. {DEFAULT_DELTA} if left out.")
+    ] = None,
+    ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draft a schema from names and types alone; with --epsilon also fill bounds and categories, privately."""
+    from understudy.tables import Schema, read_table
+
+    _check_options(out, epsilon, delta, ledger, dataset)
+    frame = read_table(data)
+    if start is None:
+        drafted = Schema.draft(frame, target)
+    else:
+        drafted = Schema.read(start)
+        drafted = drafted if target is None else drafted.with_target(target)
+    result: dict[str, Any] = {"epsilon": 0.0, "delta": 0.0, "certificate": None}
+    if epsilon is not None and out is not None and drafted.missing():
+        from understudy.privacy import Budget
+
+        categories = any(column.needs == "categories" for column in drafted)
+        budget = Budget(epsilon, (DEFAULT_DELTA if delta is None else delta) if categories else 0.0)
+        drafted = _estimate(frame, drafted, budget, out, ledger, dataset)
+        result = {"epsilon": budget.epsilon, "delta": budget.delta, "certificate": str(_certificate_path(out))}
+    elif out is not None:
+        drafted.write(out)
+    missing = drafted.missing()
+    if as_json:
+        place = None if out is None else str(out)
+        print_json({"out": place, "missing": missing, **result, "schema": drafted.to_dict()})
+    elif out is None:
+        typer.echo(drafted.to_yaml(), nl=False)
+    else:
+        _print_columns(f"Schema {out}", drafted)
+        if result["certificate"]:
+            typer.echo(f"Spent epsilon {epsilon:g}, delta {result['delta']:g}: see {result['certificate']}.")
+        if missing:
+            typer.echo(
+                f"Still to be said: {len(missing)} of {len(drafted)} columns. Write their bounds or categories into "
+                f"{out}, or fill them privately with --schema and a larger --epsilon."
+            )
+
+
+@schema.command()
+def check(
+    file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema: .yaml or .json.")],
+    data: Annotated[Path | None, typer.Argument(help="A table that should fit it.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a schema, and whether a table fits it. What is said about the table is for its holder only."""
+    from understudy.tables import Schema, read_table, validate_frame
+
+    checked = Schema.read(file)
+    notes = () if data is None else validate_frame(read_table(data), checked)
+    missing = checked.missing()
+    if as_json:
+        result = {"valid": True, "complete": not missing, "missing": missing, "notes": list(notes)}
+        print_json(result | {"schema": checked.to_dict()})
+        return
+    _print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked)
+    if data is not None:
+        typer.echo(f"{data} fits it.")
+    for note in notes:
+        typer.echo(f"Note: {note}.")
+
+
+def _check_options(
+    out: Path | None, epsilon: float | None, delta: float | None, ledger: str | None, dataset: str | None
+) -> None:
+    from understudy.tables import check_writable
+    from understudy.tables.schema_file import check_schema_path
+
+    if epsilon is None and (delta is not None or ledger is not None or dataset is not None):
+        raise InputError("--delta, --ledger and --dataset are about spending; say how much with --epsilon.")
+    if (ledger is None) != (dataset is None):
+        raise InputError("--ledger and --dataset belong together: the file, and the name of the dataset in it.")
+    if epsilon is not None and out is None:
+        raise InputError("--epsilon needs --out: what is paid for goes to a file, with its certificate beside it.")
+    if out is None:
+        return
+    check_schema_path(out)
+    if out.exists():
+        raise InputError(f"{out} exists already, and may have been edited by hand. Remove it or choose another name.")
+    if epsilon is not None:
+        check_writable(_certificate_path(out))
+
+
+def _estimate(
+    frame: pd.DataFrame, drafted: Schema, budget: Budget, out: Path, ledger: str | None, dataset: str | None
+) -> Schema:
+    """Looks at private rows: reserve, charge, draw, write, commit, in this order, so that nothing leaves unpaid."""
+    from understudy.privacy import Certificate, Ledger
+    from understudy.tables import estimate_schema
+
+    held = None
+    if ledger is not None and dataset is not None:
+        held = Ledger(ledger).reserve(dataset, epsilon=budget.epsilon, delta=budget.delta, purpose=f"schema {out.name}")
+    try:
+        filled = estimate_schema(frame, drafted, budget, budget.epsilon, budget.delta)
+    except (InputError, BudgetExceeded):
+        if held is not None and not budget.events:
+            held.release(reason="refused before anything was drawn")
+        raise
+    certificate = Certificate.from_budget(
+        budget,
+        release={"kind": "schema", "estimated": drafted.missing()},
+        assumed_public=["names and types of the columns", "what the schema said before"],
+    )
+    filled.write(out)
+    certificate.save(_certificate_path(out))
+    if held is not None:
+        held.commit(certificate=certificate.to_json())
+    return filled
+
+
+def _certificate_path(out: Path) -> Path:
+    return out.with_suffix(".certificate.json")
+
+
+def _print_columns(title: str, described: Schema) -> None:
+    rows = [
+        [
+            column.name + (" (target)" if column.name == described.target else ""),
+            column.kind,
+            _says(column),
+            "may be missing" if column.nullable else "",
+            column.needs,
+        ]
+        for column in described
+    ]
+    print_table(title, ["column", "kind", "values", "", "needs"], rows)
+
+
+def _says(column: Column) -> str:
+    plain = column.to_dict()
+    if plain.get("bounds"):
+        low, high = plain["bounds"]
+        return f"{low} to {high}" + (", log scale" if column.scale == "log" else "")
+    if plain.get("categories"):
+        labels = [str(label) for label in column.labels]
+        return ", ".join(labels[:6]) + (f", ... ({len(labels)} in all)" if len(labels) > 6 else "")
+    return ""
