@@ -102,7 +102,10 @@ def _numbers(values: Any, downcast: Literal["integer"] | None = None) -> pd.Seri
     """Numbers, in the smallest type for whole ones if asked; OpenML calls some columns of digits text."""
     import pandas as pd
 
-    numbers: Any = pd.to_numeric(values if values.dtype.kind in "biuf" else _text(values), downcast=downcast)
+    try:
+        numbers: Any = pd.to_numeric(values if values.dtype.kind in "biuf" else _text(values), downcast=downcast)
+    except ValueError as error:
+        raise InputError(f"the column {values.name!r} should hold numbers: {error}.") from None
     return numbers
 
 

@@ -84,10 +84,7 @@ def _retry(url: str, patience: Patience, attempt: Callable[[float], Any]) -> Any
             why = str(error)
             if number + 1 < patience.attempts:
                 patience.sleep(min(max(patience.pause * 2**number, error.after), _LONGEST_PAUSE_S))
-    raise DownloadError(
-        f"could not fetch {url}: {why} ({patience.attempts} attempts). Try again later, or put the file into a folder "
-        "and name that with $UNDERSTUDY_DATA."
-    )
+    raise DownloadError(f"could not fetch {url}: {why} (after {patience.attempts} attempts).")
 
 
 def _attempt(url: str, part: Path, md5: str | None, timeout: float, show: str) -> None:
@@ -106,6 +103,8 @@ def _attempt(url: str, part: Path, md5: str | None, timeout: float, show: str) -
 @contextmanager
 def _open(url: str, timeout: float) -> Iterator[http.client.HTTPResponse]:
     """The response, with every way a network can fail told apart: worth another try, or not."""
+    if not url.startswith(("https://", "http://")):
+        raise DownloadError(f"{url} is not an address that begins with https:// or http://.")
     request = urllib.request.Request(url, headers={"User-Agent": f"understudy/{__version__}"})
     try:
         with urllib.request.urlopen(request, timeout=timeout) as response:

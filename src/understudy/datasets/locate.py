@@ -55,7 +55,8 @@ def find(entry: DatasetInfo) -> Path | None:
 def _scikit_learn() -> Path:
     # The folder without the import, which takes seconds.
     spec = importlib.util.find_spec("sklearn")
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     return Path(spec.origin).parent
 
 

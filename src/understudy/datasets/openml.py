@@ -41,7 +41,10 @@ def fetch(entry: DatasetInfo, *, patience: Patience | None = None) -> Path:
     """
     assert entry.openml is not None
     folder = made_cache_folder()
-    description = _describe(entry, patience)
+    try:
+        description = _describe(entry, patience)
+    except DownloadError as error:
+        raise _given_up(entry, str(error)) from None
     failures: list[str] = []
     for source in _sources(description):
         raw = folder / f".{secrets.token_hex(6)}-{entry.name}.{source.form}"
@@ -51,12 +54,16 @@ def fetch(entry: DatasetInfo, *, patience: Patience | None = None) -> Path:
                 _make(entry, raw, source.form, description.get("default_target_attribute", ""), made)
             return folder / entry.file
         except (DownloadError, _Unusable) as error:
-            failures.append(str(error))
+            failures.append(str(error).rstrip("."))
         finally:
             raw.unlink(missing_ok=True)
-    raise DownloadError(
-        f"{entry.name!r} could not be had from OpenML (dataset {entry.openml.id}). {' '.join(failures)} "
-        f"Or get {entry.file} from {entry.source} and put it into the folder that $UNDERSTUDY_DATA names."
+    raise _given_up(entry, "; ".join(failures))
+
+
+def _given_up(entry: DatasetInfo, why: str) -> DownloadError:
+    return DownloadError(
+        f"{entry.name!r} could not be had from OpenML: {why.rstrip('.')}. Try again later, or put {entry.file} into "
+        "the folder that $UNDERSTUDY_DATA names."
     )
 
 
@@ -66,8 +73,8 @@ def _describe(entry: DatasetInfo, patience: Patience | None) -> dict[str, Any]:
     description = answer.get("data_set_description") if isinstance(answer, dict) else None
     if not isinstance(description, dict) or description.get("name") != entry.openml.name:
         raise DownloadError(
-            f"{_server()} does not describe dataset {entry.openml.id} as {entry.openml.name!r}. "
-            f"Is ${SERVER_VARIABLE} right?"
+            f"{_server()} does not describe dataset {entry.openml.id} as {entry.openml.name!r}"
+            + (f" (is ${SERVER_VARIABLE} right?)" if os.environ.get(SERVER_VARIABLE) else "")
         )
     return description
 
@@ -99,4 +106,4 @@ def _make(entry: DatasetInfo, raw: Path, form: Form, target: str, made: Path) ->
         raise
     except Exception as error:
         # Whatever a stranger's file makes pandas or pyarrow raise, the next source may still be good.
-        raise _Unusable(f"The {form} file is not what was expected: {' '.join(str(error).split())}") from error
+        raise _Unusable(f"the {form} file is not what was expected: {' '.join(str(error).split())}") from error

@@ -12,7 +12,6 @@ from understudy.tables.schema import Schema
 from understudy.tables.schema_file import read_schema_file
 
 
-@cache
 def schema(name: str) -> Schema:
     """The public schema of the table `name`; nothing is read from the data."""
     if info(name).kind != "table":
@@ -21,6 +20,11 @@ def schema(name: str) -> Schema:
             f"{name!r} is a set of images: its values are public bytes from 0 to 255 and need no schema. "
             f"Schemas exist for {tables}."
         )
+    return _read(name)
+
+
+@cache
+def _read(name: str) -> Schema:
     with as_file(files("understudy.datasets").joinpath("schemas", f"{name}.yaml")) as file:
         plain: Any = read_schema_file(file)
     # `repeat: [1, 617]` writes the same column for each number: signals and components have hundreds alike.
