@@ -145,3 +145,14 @@ def test_the_usual_cache_of_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("UNDERSTUDY_CACHE", "~/somewhere")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "somewhere" / "datasets"
+
+
+@pytest.mark.parametrize("name", datasets.names())
+def test_the_guide_says_the_same(name: str) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "datasets.md"
+    entry = datasets.info(name)
+    (line,) = [line for line in guide.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |")]
+    size = f"{entry.rows:,} × {entry.features:,}" if entry.kind == "table" else f"{sum(entry.train):,} + "
+    assert size in line
+    assert entry.licence in line
+    assert entry.openml is None or f"| {entry.openml.id} |" in line
