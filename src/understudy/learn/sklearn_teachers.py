@@ -1,0 +1,87 @@
+"""Teachers of any kind: one scikit-learn classifier a shard, trained in parallel."""
+
+# ruff: noqa: F722 (axis names of array annotations)
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+
+from understudy.errors import InputError
+from understudy.learn import inputs
+from understudy.learn.partition import Shards
+
+
+@dataclass(eq=False)
+class SklearnTeachers:
+    """Clones of `estimator`, each fitted on its own shard. Everything it returns is private.
+
+    `classes` is the public list of labels; votes are counted in its order, whichever of them a shard happens to hold.
+    `jobs` is joblib's number of workers (-1: one for each core). They are threads, which start at once and write no
+    private rows to temporary files; `joblib.parallel_config(backend="loky")` around a call makes them processes, for
+    classifiers that hold Python's lock.
+    """
+
+    estimator: Any
+    classes: Sequence[Hashable]
+    jobs: int | None = -1
+    teachers_: list[Any] | None = field(default=None, init=False, repr=False)
+    """Private: the fitted classifiers. They predict positions in `classes`."""
+    features_: int | None = field(default=None, init=False, repr=False)
+
+    def fit(self, X: ArrayLike, y: ArrayLike, shards: Shards, *, seed: int = 0) -> SklearnTeachers:
+        """Touches private data: fit every teacher on its own shard and on nothing else.
+
+        `seed` drives the classifiers' own randomness (every `random_state` they have), one stream a teacher. Missing
+        values are the estimator's affair: some classifiers take them.
+        """
+        if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
+            raise InputError(
+                f"`estimator` (={self.estimator!r}) has no `fit` and `predict`. Give a scikit-learn classifier."
+            )
+        rows = inputs.matrix(X, "X", finite=False)
+        labels = inputs.codes(y, self.classes)
+        inputs.fits(len(rows), len(labels), shards)
+        streams = np.random.SeedSequence(seed).generate_state(shards.teachers)
+        held = (shards.of(teacher) for teacher in range(shards.teachers))
+        self.teachers_ = list(
+            Parallel(n_jobs=self.jobs, prefer="threads")(
+                delayed(_fit_one)(self.estimator, rows[mine], labels[mine], int(stream) >> 1)
+                for mine, stream in zip(held, streams, strict=True)
+            )
+        )
+        self.features_ = rows.shape[1]
+        return self
+
+    def predictions(self, X: ArrayLike) -> Int[np.ndarray, "teachers queries"]:
+        """Touches private data: the position in `classes` that each teacher votes for. For the data holder alone."""
+        if self.teachers_ is None:
+            raise InputError("These teachers have learnt nothing yet. Call `fit` first.")
+        queries = inputs.matrix(X, "X", features=self.features_, finite=False)
+        if len(queries) == 0:
+            return np.zeros((len(self.teachers_), 0), np.int32)
+        answers: Any = Parallel(n_jobs=self.jobs, prefer="threads")(delayed(t.predict)(queries) for t in self.teachers_)
+        return np.stack(answers).astype(np.int32)
+
+    def votes(self, X: ArrayLike) -> Int[np.ndarray, "queries classes"]:
+        """Touches private data: how many teachers vote for each class, for each query."""
+        chosen = self.predictions(X)
+        queries, classes = chosen.shape[1], len(self.classes)
+        cell = chosen + classes * np.arange(queries)
+        return np.bincount(cell.ravel(), minlength=queries * classes).reshape(queries, classes).astype(np.int32)
+
+
+def _fit_one(estimator: Any, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
+    """Touches private data: one teacher. Most classifiers refuse a single class; such a teacher always votes for it."""
+    if np.all(y == y[0]):
+        return DummyClassifier(strategy="constant", constant=y[0]).fit(X, y)
+    teacher: Any = clone(estimator)
+    random = [name for name in teacher.get_params() if name == "random_state" or name.endswith("__random_state")]
+    return teacher.set_params(**dict.fromkeys(random, seed)).fit(X, y)
