@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from dataclasses import replace
@@ -98,7 +99,16 @@ def test_a_missing_parquet_file_falls_back_to_arff(server: Server, cache: Path, 
     assert pauses == []
 
 
-@pytest.mark.parametrize("rubbish", [b"", b"PAR1 this is not it", parquet(pima().iloc[:-1]), parquet(pima()[["age"]])])
+def scratched(whole: bytes) -> bytes:
+    """The same length with its first page overwritten: the footer still reads."""
+    return whole[:40] + b"\xff" * 200 + whole[240:]
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [b"", b"PAR1 this is not it", scratched(parquet(pima())), parquet(pima().iloc[:-1]), parquet(pima()[["age"]])],
+    ids=["empty", "text", "scratched", "a row short", "one column"],
+)
 def test_an_unusable_parquet_file_falls_back_to_arff(server: Server, cache: Path, rubbish: bytes) -> None:
     entry = datasets.info("pima")
     server.offer(entry, parquet=rubbish, arff=arff(pima()))
@@ -161,6 +171,17 @@ def test_an_unwritable_cache_is_refused_before_anything_is_asked(
     with pytest.raises(InputError, match=r"cannot make the folder .*UNDERSTUDY_CACHE"):
         datasets.load("pima")
     assert server.asked == []
+
+
+def test_a_full_disk_is_not_blamed_on_openml(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    server.offer(datasets.info("pima"), parquet=parquet(pima()), arff=arff(pima()))
+    monkeypatch.setattr("understudy.datasets.openml.convert", full)
+    with pytest.raises(InputError, match=f"cannot write .*{os.strerror(errno.ENOSPC)}"):
+        datasets.load("pima")
+    assert list(cache.iterdir()) == []
 
 
 def test_what_killed_processes_left_is_swept(server: Server, cache: Path) -> None:

@@ -102,8 +102,9 @@ def _make(entry: DatasetInfo, raw: Path, form: Form, target: str, made: Path) ->
     try:
         convert(entry, raw, form, target, made)
         read(entry, made, entry.file)
-    except OSError:
-        raise
     except Exception as error:
-        # Whatever a stranger's file makes pandas or pyarrow raise, the next source may still be good.
+        # Whatever a stranger's file makes pandas or pyarrow raise, the next source may still be good. A full disk is
+        # another matter; pyarrow also calls damaged pages an OSError, but one without a number.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         raise _Unusable(f"the {form} file is not what was expected: {' '.join(str(error).split())}") from error
