@@ -46,6 +46,13 @@ def test_files_round_trip(tmp_path: Path, suffix: str) -> None:
     pd.testing.assert_frame_equal(read_table(str(path)), back)
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_single_column_keeps_its_missing_values(tmp_path: Path, suffix: str) -> None:
+    frame = pd.DataFrame({"x": [1.5, np.nan, 2.5]})
+    write_table(frame, tmp_path / f"t{suffix}")
+    pd.testing.assert_frame_equal(read_table(tmp_path / f"t{suffix}"), frame)
+
+
 def test_pandas_polars_and_arrow_come_in_alike() -> None:
     expected = pd.DataFrame({"n": pd.array([1, None], dtype="Int64"), "s": ["x", None], "x": [0.5, np.nan]})
     polars = pl.DataFrame({"n": [1, None], "s": ["x", None], "x": [0.5, None]})

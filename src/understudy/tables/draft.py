@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from pandas.api import types
 
@@ -22,12 +21,12 @@ def draft_columns(table: Table, target: str | None) -> tuple[Column, ...]:
         raise InputError(f"the table has no column {target!r} to be the target.{did_you_mean(target, frame.columns)}")
     made: list[Column] = []
     for name in frame.columns:
-        dtype = column_of(frame, name).dtype
-        kind = _kind(name, dtype)
+        kind = _kind(name, column_of(frame, name).dtype)
         if name == target:
             made.append(Column(name, "categorical" if kind == "integer" else kind))
         else:
-            made.append(Column(name, kind, nullable=_holds_missing(dtype)))
+            # Not even int64 against Int64 is asked: readers choose between them by whether a value is missing.
+            made.append(Column(name, kind, nullable=True))
     return tuple(made)
 
 
@@ -48,7 +47,3 @@ def _kind(name: str, dtype: object) -> Kind:
     raise InputError(
         f"column {name!r} is of type {dtype}, which no kind of column fits. Convert it to numbers, text or dates."
     )
-
-
-def _holds_missing(dtype: object) -> bool:
-    return not (isinstance(dtype, np.dtype) and dtype.kind in "biu")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import pandas as pd
 import pyarrow as pa
+from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
 
 from understudy.errors import InputError
@@ -64,11 +65,20 @@ def write_table(table: Table, path: str | os.PathLike[str]) -> None:
     frame = as_frame(table)
     with whole_file(path) as temporary:
         if suffix in (".csv", ".csv.gz"):
-            frame.to_csv(temporary, index=False, compression="gzip" if suffix == ".csv.gz" else None)
+            _write_csv(frame, temporary, "gzip" if suffix == ".csv.gz" else None)
         elif suffix in (".parquet", ".pq"):
             parquet.write_table(_to_arrow(frame), temporary)
         else:
             feather.write_feather(_to_arrow(frame), os.fspath(temporary))
+
+
+def _write_csv(frame: pd.DataFrame, path: Path, compression: Literal["gzip"] | None) -> None:
+    if frame.shape[1] == 1:
+        # Here a missing value would be an empty line, which readers skip; pandas writes quotes instead.
+        frame.to_csv(path, index=False, compression=compression)
+        return
+    with pa.output_stream(os.fspath(path), compression=compression) as stream:
+        arrow_csv.write_csv(_to_arrow(frame), stream)
 
 
 def check_table_path(path: str | os.PathLike[str]) -> str:

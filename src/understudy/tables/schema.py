@@ -107,8 +107,8 @@ class Schema:
     def draft(cls, frame: Table, target: str | None = None) -> Schema:
         """A first schema from column names and types alone: no value is looked at, no bound or category is filled.
 
-        A column is nullable where its type could hold a missing value. A target of whole numbers is drafted as a
-        category, since every method here learns a class.
+        All columns but the target are drafted as nullable, since only their values could say that none is missing. A
+        target of whole numbers is drafted as a category, since every method here learns a class.
         """
         from understudy.tables.draft import draft_columns
 
