@@ -145,6 +145,7 @@ def test_a_log_scale_keeps_its_lower_bound() -> None:
         (Column("s", "ordinal"), ["a"], {"epsilon": 1.0, "delta": 1e-6}, "do not say their order"),
         (Column("s", "categorical"), [True], {"epsilon": 1.0, "delta": 1e-6}, "kind: boolean"),
         (Column("s", "categorical"), [dt.date(2020, 1, 1)], {"epsilon": 1.0, "delta": 1e-6}, "to text"),
+        (Column("s", "categorical"), [math.inf], {"epsilon": 1.0, "delta": 1e-6}, "Make it missing"),
         (Column("s", "categorical"), [1, "a"], {"epsilon": 1.0, "delta": 1e-6}, "mixes text and numbers"),
         (Column("s", "categorical"), [{}, "a"], {"epsilon": 1.0, "delta": 1e-6}, "neither text nor numbers"),
         (Column("s", "continuous"), [math.inf], {"epsilon": 1.0}, "infinite"),

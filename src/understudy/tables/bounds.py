@@ -190,6 +190,8 @@ def _category(value: object, column: Column) -> Category:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         hint = "Use `kind: boolean`." if isinstance(value, bool) else "Convert the column to text."
         raise InputError(f"column {column.name!r} holds {type(value).__name__} values, no categories. {hint}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"column {column.name!r} holds {value}, which is no category. Make it missing.")
     return value
 
 
