@@ -5,9 +5,7 @@ Public names are loaded on first use, so that `import understudy` and `understud
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
+from understudy._lazy import attach
 from understudy._version import __version__
 
 _HOMES: dict[str, str] = {
@@ -21,14 +19,6 @@ _HOMES: dict[str, str] = {
     "load": "understudy.methods",
 }
 
+__getattr__, __dir__ = attach(__name__, _HOMES)
+
 __all__ = ["__version__", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'understudy' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -1,5 +1,5 @@
 """The command line: parses, calls a room, prints. It holds no logic and imports nothing heavy until needed."""
 
-from understudy.cli.app import app, main
+from understudy.cli.app import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

@@ -1,33 +1,71 @@
 """The gate. Every number that leaves the private side passes through here, charged before it is drawn."""
 
-from understudy.errors import BudgetExceeded
-from understudy.privacy.accountant import Epsilon, Observed, compose, data_dependent_epsilon
-from understudy.privacy.budget import Budget
-from understudy.privacy.certificate import Certificate
-from understudy.privacy.events import (
-    ConfidentGNMaxEvent,
-    DeltaEvent,
-    Event,
-    GaussianEvent,
-    GNMaxEvent,
-    LaplaceEvent,
-    LNMaxEvent,
-    NonPrivateEvent,
-    SmoothReleaseEvent,
-    SubsampledGaussianEvent,
-)
-from understudy.privacy.ledger import Ledger
-from understudy.privacy.mechanisms import (
-    NOT_ANSWERED,
-    ClippedSum,
-    ConfidentGNMax,
-    GaussianCounts,
-    GNMax,
-    LNMax,
-    NoisyCounts,
-    PoissonGaussianStep,
-)
-from understudy.privacy.sanitise import Sanitised, SmoothRelease
+from typing import TYPE_CHECKING
+
+from understudy._lazy import attach
+
+if TYPE_CHECKING:
+    from understudy.errors import BudgetExceeded
+    from understudy.privacy.accountant import Epsilon, Observed, compose, data_dependent_epsilon
+    from understudy.privacy.budget import Budget
+    from understudy.privacy.certificate import Certificate
+    from understudy.privacy.events import (
+        ConfidentGNMaxEvent,
+        DeltaEvent,
+        Event,
+        GaussianEvent,
+        GNMaxEvent,
+        LaplaceEvent,
+        LNMaxEvent,
+        NonPrivateEvent,
+        SmoothReleaseEvent,
+        SubsampledGaussianEvent,
+    )
+    from understudy.privacy.ledger import Ledger
+    from understudy.privacy.mechanisms import (
+        NOT_ANSWERED,
+        ClippedSum,
+        ConfidentGNMax,
+        GaussianCounts,
+        GNMax,
+        LNMax,
+        NoisyCounts,
+        PoissonGaussianStep,
+    )
+    from understudy.privacy.sanitise import Sanitised, SmoothRelease
+
+_HOMES = {
+    "Budget": "understudy.privacy.budget",
+    "BudgetExceeded": "understudy.errors",
+    "Certificate": "understudy.privacy.certificate",
+    "ClippedSum": "understudy.privacy.mechanisms",
+    "ConfidentGNMax": "understudy.privacy.mechanisms",
+    "ConfidentGNMaxEvent": "understudy.privacy.events",
+    "DeltaEvent": "understudy.privacy.events",
+    "Epsilon": "understudy.privacy.accountant",
+    "Event": "understudy.privacy.events",
+    "GNMax": "understudy.privacy.mechanisms",
+    "GNMaxEvent": "understudy.privacy.events",
+    "GaussianCounts": "understudy.privacy.mechanisms",
+    "GaussianEvent": "understudy.privacy.events",
+    "LNMax": "understudy.privacy.mechanisms",
+    "LNMaxEvent": "understudy.privacy.events",
+    "LaplaceEvent": "understudy.privacy.events",
+    "Ledger": "understudy.privacy.ledger",
+    "NOT_ANSWERED": "understudy.privacy.mechanisms",
+    "NoisyCounts": "understudy.privacy.mechanisms",
+    "NonPrivateEvent": "understudy.privacy.events",
+    "Observed": "understudy.privacy.accountant",
+    "PoissonGaussianStep": "understudy.privacy.mechanisms",
+    "Sanitised": "understudy.privacy.sanitise",
+    "SmoothRelease": "understudy.privacy.sanitise",
+    "SmoothReleaseEvent": "understudy.privacy.events",
+    "SubsampledGaussianEvent": "understudy.privacy.events",
+    "compose": "understudy.privacy.accountant",
+    "data_dependent_epsilon": "understudy.privacy.accountant",
+}
+
+__getattr__, __dir__ = attach(__name__, _HOMES)
 
 __all__ = [
     "NOT_ANSWERED",

@@ -235,11 +235,11 @@ def threshold_log_answered(max_counts: ArrayLike, threshold: float, sigma: float
 def threshold_logq(max_counts: ArrayLike, threshold: float, sigma: float, *, noise: Noise = "continuous") -> Floats:
     """Private. log of the smaller of Pr[answered] and Pr[not answered]: how unlikely the less likely outcome is."""
     check_positive("sigma_threshold", sigma)
-    gap = threshold - np.asarray(max_counts, dtype=np.float64)
+    counts = np.asarray(max_counts, dtype=np.float64)
     if noise == "continuous":
-        return special.log_ndtr(-np.abs(gap) / sigma)
-    # Answered means noise >= ceil(gap); by symmetry the less likely side is a tail that starts at 1 or later.
-    needed = np.ceil(gap)
+        return special.log_ndtr(-np.abs(threshold - counts) / sigma)
+    # Answered means noise >= needed; by symmetry the less likely side is a tail that starts at 1 or later.
+    needed = math.ceil(threshold) - counts
     log_z = _log_theta(0.0, 1 / (2 * sigma**2))
     weight = np.full(2, -log_z)
     return np.minimum(_lattice_tail(np.maximum(needed, 1 - needed), 1 / (2 * sigma**2), weight), math.log(0.5))

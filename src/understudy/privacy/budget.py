@@ -22,7 +22,7 @@ from understudy.privacy.events import DeltaEvent, Event, NonPrivateEvent, check_
 from understudy.privacy.noise import NoiseSource, SystemNoise, UnsafeSeededNoise
 from understudy.privacy.rdp import DEFAULT_ORDERS, epsilon_to_rdp, rdp_to_epsilon
 
-# A cost may pass the limit by rounding in the last places of a float, and by no more.
+# Two ways of adding the same costs may differ in the last places of a float.
 _ROUNDING = 1e-12
 
 
@@ -123,7 +123,7 @@ class Budget:
         total = self._epsilon(then, good_enough=self.epsilon).epsilon
         if not math.isfinite(total) and any(not np.any(np.isfinite(total_rdp([e], DEFAULT_ORDERS))) for e in new):
             raise InputError(f"the cost of {what} is not a finite number: refused.")
-        if total > self.epsilon * (1 + _ROUNDING):
+        if total > self.epsilon:
             spent = self._epsilon(now).epsilon
             raise BudgetExceeded(requested=total - spent, remaining=max(0.0, self.epsilon - spent), what=what)
 

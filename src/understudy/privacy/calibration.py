@@ -92,7 +92,7 @@ def largest_count(events: Callable[[int], Sequence[Event]], epsilon: float, delt
     check_delta(delta, zero_allowed=True)
 
     def fits(count: int) -> bool:
-        return compose(events(count), delta, good_enough=epsilon).epsilon <= epsilon * (1 + 1e-12)
+        return compose(events(count), delta, good_enough=epsilon).epsilon <= epsilon
 
     if not fits(1):
         return 0

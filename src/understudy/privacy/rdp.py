@@ -22,12 +22,12 @@ from understudy.privacy.events import check_delta, check_positive
 Floats = NDArray[np.float64]
 Conversion: TypeAlias = Literal["tight", "classical"]
 
-# Dense where budgets around 1 put their optimum, sparse where only tiny budgets do.
+# Dense where budgets around 1 have their optimum; beyond, 6 % apart, which costs less than half a percent of epsilon.
 DEFAULT_ORDERS: tuple[float, ...] = (
-    *(1 + x / 10 for x in range(1, 110)),
+    *(1 + x / 10 for x in range(1, 30)),
+    *(x / 4 for x in range(16, 48)),
     *(float(x) for x in range(12, 64)),
-    *(float(x) for x in range(64, 256, 8)),
-    *(float(2**x) for x in range(8, 15)),
+    *(float(round(64 * 1.06**x)) for x in range(96)),
 )
 _BLOCK = 4096
 

@@ -1,0 +1,25 @@
+"""What all tests share: a private cache, and one place that says where the real datasets are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    os.environ["UNDERSTUDY_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    folder = os.environ.get("UNDERSTUDY_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("the real datasets are not here: set UNDERSTUDY_DATA to their folder")
+    return Path(folder)

@@ -1,0 +1,201 @@
+"""A certificate says what was spent, anybody can recompute it, and no edit goes unnoticed."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from understudy.errors import InputError
+from understudy.privacy import (
+    Budget,
+    Certificate,
+    ConfidentGNMax,
+    DeltaEvent,
+    GNMax,
+    LNMax,
+    NoisyCounts,
+    SmoothRelease,
+    SubsampledGaussianEvent,
+)
+from understudy.privacy.certificate import _checksum, json_schema
+
+VOTES = np.array([[90, 10]] * 10 + [[52, 48]] * 10)
+RELEASE = {"kind": "labels", "method": "test"}
+
+
+def _budget() -> Budget:
+    budget = Budget(5.0, 1e-5)
+    GNMax(40.0).answer(VOTES, budget)
+    NoisyCounts(0.1).release([1, 2], budget)
+    budget.charge(SubsampledGaussianEvent(2.0, 0.01, 100), DeltaEvent(1e-7, "padding"))
+    return budget
+
+
+def _certificate(**kwargs: Any) -> Certificate:
+    return Certificate.from_budget(_budget(), release=RELEASE, **kwargs)
+
+
+def test_round_trip_and_verify(tmp_path: Path) -> None:
+    certificate = _certificate(assumed_public=["the columns"])
+    certificate.save(tmp_path / "c.json")
+    again = Certificate.load(tmp_path / "c.json")
+    assert again == certificate
+    assert again.verify() == pytest.approx(certificate.epsilon)
+    assert again.epsilon < 5
+    assert again.body["assumed_public"] == ["the number of rows", "the columns"]
+    jsonschema.validate(certificate.to_json(), json_schema())
+
+
+def test_filter_certificate_states_the_limit() -> None:
+    budget = Budget(3.0, 1e-5)
+    ConfidentGNMax(75, 40.0, 25.0).answer(VOTES, budget)
+    certificate = Certificate.from_budget(budget, release=RELEASE)
+    assert certificate.epsilon == 3.0
+    assert certificate.body["accounting"]["basis"] == "filter"
+    assert certificate.verify() == 3.0
+
+
+def test_pure_certificate_needs_no_delta() -> None:
+    budget = Budget(2.0)
+    LNMax(0.02).answer(VOTES, budget)
+    certificate = Certificate.from_budget(budget, release=RELEASE)
+    assert certificate.epsilon == pytest.approx(0.8)
+    assert certificate.delta == 0
+    certificate.verify()
+
+
+def test_seeded_noise_is_marked_and_refused() -> None:
+    budget = Budget(2.0, unsafe_noise_seed=1)
+    NoisyCounts(0.5).release([3], budget)
+    with pytest.raises(InputError, match="fixed seed"):
+        Certificate.from_budget(budget, release=RELEASE).verify()
+
+
+def test_not_private_is_never_verified() -> None:
+    certificate = Certificate.not_private(release=RELEASE, reason="a GAN, the ceiling of the comparison")
+    assert Certificate.parse(json.dumps(certificate.to_json())).epsilon == float("inf")
+    with pytest.raises(InputError, match="not private"):
+        certificate.verify()
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        return [p for k, v in value.items() for p in _paths(v, (*path, k))] or [path]
+    if isinstance(value, list):
+        return [p for i, v in enumerate(value) for p in _paths(v, (*path, i))] or [path]
+    return [path]
+
+
+ORIGINAL = _certificate(assumed_public=["the columns"]).to_json()
+
+
+@pytest.mark.parametrize("path", _paths(ORIGINAL), ids=lambda p: "/".join(map(str, p)))
+def test_every_edited_field_is_noticed(path: tuple[Any, ...]) -> None:
+    edited = copy.deepcopy(ORIGINAL)
+    parent = edited
+    for step in path[:-1]:
+        parent = parent[step]
+    old = parent[path[-1]]
+    parent[path[-1]] = old / 2 if isinstance(old, float) else f"{old}x" if isinstance(old, str) else [1]
+    with pytest.raises(InputError):
+        Certificate.parse(json.dumps(edited)).verify()
+
+
+@pytest.mark.parametrize("field", ["epsilon", "delta", ("events", 0, "count"), ("events", 0, "sigma")])
+def test_an_edit_with_a_fresh_checksum_still_fails(field: Any) -> None:
+    """Whoever also recomputes the checksum is caught by the arithmetic."""
+    edited = copy.deepcopy(ORIGINAL)
+    del edited["checksum"]
+    *parents, last = (field,) if isinstance(field, str) else field
+    target = edited
+    for step in parents:
+        target = target[step]
+    target[last] = target[last] * 2 if isinstance(target[last], int) else target[last] * 0.9
+    edited["checksum"] = _checksum(edited)
+    with pytest.raises(InputError, match=r"states|more than"):
+        Certificate.parse(json.dumps(edited)).verify()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.update(format=2), "newer than"),
+        (lambda c: c.update(events=[{"mechanism": "magic"}]), "unknown mechanism 'magic'"),
+        (lambda c: c.update(events=[{"mechanism": "gnmax", "sigma": 1.0, "extra": 1}]), "unknown field 'extra'"),
+        (lambda c: c.update(events=[{"mechanism": "gnmax"}]), "sigma"),
+        (lambda c: c.update(events=[{"mechanism": "gnmax", "sigma": -1.0}]), "above 0"),
+        (lambda c: c.pop("delta"), "delta"),
+        (lambda c: c.update(surprise=1), "surprise"),
+    ],
+)
+def test_malformed_certificates(change: Any, message: str) -> None:
+    edited = copy.deepcopy(ORIGINAL)
+    del edited["checksum"]
+    change(edited)
+    edited["checksum"] = _checksum(edited)
+    with pytest.raises(InputError, match=message):
+        Certificate.parse(json.dumps(edited)).verify()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not valid JSON"), ("{", "not valid JSON"), ("[]", "no certificate"), ("{}", "no `format`"),
+        ('{"a": NaN}', "NaN"), ('{"a": 1, "a": 2}', "twice"), ("[" * 100_000, "nested|JSON"), ("1" * 5000, "no certificate|digits"),
+    ],
+)  # fmt: skip
+def test_other_texts(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Certificate.parse(text)
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        Certificate.load(tmp_path / "none.json")
+    (tmp_path / "bin").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="UTF-8"):
+        Certificate.load(tmp_path / "bin")
+    with pytest.raises(InputError, match="cannot write"):
+        _certificate().save(tmp_path / "no" / "folder" / "c.json")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(_paths(ORIGINAL)), json_values)
+def test_fuzzed_certificates_never_crash_and_never_lie(path: tuple[Any, ...], value: Any) -> None:
+    edited = copy.deepcopy(ORIGINAL)
+    parent = edited
+    for step in path[:-1]:
+        parent = parent[step]
+    parent[path[-1]] = value
+    unchanged = json.dumps(edited) == json.dumps(ORIGINAL)
+    try:
+        Certificate.parse(json.dumps(edited)).verify()
+        assert unchanged
+    except InputError:
+        assert not unchanged
+
+
+def test_sanitised_epsilon_is_in_the_certificate() -> None:
+    votes = np.array([[480, 20]] * 50)
+    budget = Budget(20.0, 1e-5)
+    GNMax(60.0).answer(votes, budget)
+    release = SmoothRelease(order=12.0, beta=0.02, sigma=20.0, sigma_log=20.0)
+    sanitised = release.release(votes, 60.0, budget)
+    certificate = Certificate.from_budget(budget, release=RELEASE, sanitised=sanitised)
+    assert certificate.body["sanitised"]["epsilon"] <= certificate.body["sanitised"]["epsilon_upper"]
+    certificate.verify()
