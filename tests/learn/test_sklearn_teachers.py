@@ -124,11 +124,12 @@ def test_an_estimator_that_is_none() -> None:
         _fitted("logistic")
 
 
-def test_a_label_outside_the_classes() -> None:
+@pytest.mark.parametrize("label", ["perhaps", None, float("nan")])
+def test_a_label_outside_the_classes(label: object) -> None:
     _, y = _table()
     y = y.astype(object)
-    y[9] = "perhaps"
-    with pytest.raises(InputError, match="`y` is 'perhaps' in row 9"):
+    y[9] = label
+    with pytest.raises(InputError, match=f"`y` is {label!r} in row 9"):
         _fitted(LogisticRegression(), y)
 
 

@@ -249,7 +249,7 @@ def _count(mesh: Mesh, n: int, teachers: MLP, X: Float[Array, "features queries"
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _answer(mesh: Mesh, n: int, teachers: MLP, X: Float[Array, "features queries"]) -> Int[Array, "queries teachers"]:
+def _answer(mesh: Mesh, _n: int, teachers: MLP, X: Float[Array, "features queries"]) -> Int[Array, "queries teachers"]:
     """Touches private data: every teacher's choice, idle teachers of the padding included."""
     choices = jax.shard_map(_choices, mesh=mesh, in_specs=(_SHARDED, _EVERYWHERE), out_specs=_SHARDED)(teachers, X)
     return choices.T

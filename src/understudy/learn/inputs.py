@@ -52,15 +52,14 @@ def codes(y: ArrayLike, classes: Sequence[Hashable]) -> Int[np.ndarray, " rows"]
     place = {label: position for position, label in enumerate(classes)}
     if len(place) < 2 or len(place) < len(classes):
         raise InputError(f"`classes` (={list(classes)!r}) must name at least two classes, each once.")
-    found, inverse = np.unique(labels, return_inverse=True)
-    unknown = [position for position, label in enumerate(found.tolist()) if label not in place]
-    if unknown:
-        row = int(np.argmax(inverse == unknown[0]))
+    coded = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int32)
+    if np.any(coded < 0):
+        row = int(np.argmax(coded < 0))
         raise InputError(
-            f"`y` is {found.tolist()[unknown[0]]!r} in row {row}, which is none of the classes {list(classes)!r}. "
+            f"`y` is {labels.tolist()[row]!r} in row {row}, which is none of the classes {list(classes)!r}. "
             "Add it to `classes`, or correct or drop the row."
         )
-    return np.array([place[label] for label in found.tolist()], dtype=np.int32)[inverse]
+    return coded
 
 
 def fits(rows: int, labels: int, shards: Shards, teachers: int | None = None) -> None:
