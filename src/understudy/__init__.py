@@ -21,4 +21,14 @@ _HOMES: dict[str, str] = {
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = ["__version__", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [  # noqa: F822  # pyright: ignore[reportUnsupportedDunderAll]
+    "Budget",
+    "BudgetExceeded",
+    "Certificate",
+    "InputError",
+    "Ledger",
+    "PATEClassifier",
+    "Schema",
+    "__version__",
+    "load",
+]

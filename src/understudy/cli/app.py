@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -43,7 +44,7 @@ def _root(
 
 
 # One module a command (or a family of commands); each registers itself on `app` when imported.
-COMMANDS = ("account", "plan", "verify", "ledger", "schema", "data")
+COMMANDS = ("classify", "account", "plan", "verify", "ledger", "schema", "data")
 
 
 def load_commands() -> None:
@@ -61,7 +62,7 @@ def _finite(value: Any) -> Any:
         return {str(k): _finite(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(v) for v in value]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
@@ -72,7 +73,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left")
+    table = Table()
     for column in columns:
         table.add_column(Text(column))
     for row in rows:
@@ -80,6 +81,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     console = Console()
     if not console.is_terminal:
         console = Console(width=max(console.width, 160))
+    console.print(Text(title))
     console.print(table)
 
 

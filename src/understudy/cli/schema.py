@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,13 +105,13 @@ def check(
 def _check_options(
     out: Path | None, epsilon: float | None, delta: float | None, ledger: str | None, dataset: str | None
 ) -> None:
+    from understudy.privacy.spending import check_ledger_options
     from understudy.tables import check_writable
     from understudy.tables.schema_file import check_schema_path
 
     if epsilon is None and (delta is not None or ledger is not None or dataset is not None):
         raise InputError("--delta, --ledger and --dataset are about spending; say how much with --epsilon.")
-    if (ledger is None) != (dataset is None):
-        raise InputError("--ledger and --dataset belong together: the file, and the name of the dataset in it.")
+    check_ledger_options(ledger, dataset)
     if epsilon is not None and out is None:
         raise InputError("--epsilon needs --out: what is paid for goes to a file, with its certificate beside it.")
     if out is None:
@@ -127,27 +127,19 @@ def _estimate(
     frame: pd.DataFrame, drafted: Schema, budget: Budget, out: Path, ledger: str | None, dataset: str | None
 ) -> Schema:
     """Looks at private rows: reserve, charge, draw, write, commit, in this order, so that nothing leaves unpaid."""
-    from understudy.privacy import Certificate, Ledger
+    from understudy.privacy import Certificate
+    from understudy.privacy.spending import spending
     from understudy.tables import estimate_schema
 
-    held = None
-    if ledger is not None and dataset is not None:
-        held = Ledger(ledger).reserve(dataset, epsilon=budget.epsilon, delta=budget.delta, purpose=f"schema {out.name}")
-    try:
-        filled = estimate_schema(frame, drafted, budget, budget.epsilon, budget.delta)
-    except (InputError, BudgetExceeded):
-        if held is not None and not budget.events:
-            held.release(reason="refused before anything was drawn")
-        raise
-    certificate = Certificate.from_budget(
-        budget,
-        release={"kind": "schema", "estimated": drafted.missing()},
-        assumed_public=["names and types of the columns", "what the schema said before"],
-    )
-    filled.write(out)
-    certificate.save(_certificate_path(out))
-    if held is not None:
-        held.commit(certificate=certificate.to_json())
+    with spending(budget.epsilon, budget.delta, purpose=f"schema {out.name}", ledger=ledger, dataset=dataset) as run:
+        filled = estimate_schema(frame, drafted, run.budget, run.budget.epsilon, run.budget.delta)
+        run.certificate = Certificate.from_budget(
+            run.budget,
+            release={"kind": "schema", "estimated": drafted.missing()},
+            assumed_public=["names and types of the columns", "what the schema said before"],
+        )
+        filled.write(out)
+        run.certificate.save(_certificate_path(out))
     return filled
 
 

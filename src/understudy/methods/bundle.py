@@ -110,11 +110,15 @@ def read_bundle(path: str | Path) -> Bundle:
     if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
         raise InputError(f"{folder / _MANIFEST} is not a manifest of a release.")
     if manifest["format"] > FORMAT:
-        raise InputError(f"{folder} has format {manifest['format']}, newer than the {FORMAT} known here: update understudy.")
+        raise InputError(
+            f"{folder} has format {manifest['format']}, newer than the {FORMAT} known here: update understudy."
+        )
     try:
         for name, digest in manifest["files"].items():
             if _digest(folder / name) != digest:
-                raise InputError(f"{folder / name} is damaged: its checksum is not the one in the manifest. Copy it again.")
+                raise InputError(
+                    f"{folder / name} is damaged: its checksum is not the one in the manifest. Copy it again."
+                )
         schema = Schema.from_dict(manifest["schema"]) if manifest["schema"] is not None else None
         return Bundle(
             kind=manifest["kind"],

@@ -39,7 +39,7 @@ from understudy.privacy.rdp import DEFAULT_ORDERS, Conversion
 Floats = NDArray[np.float64]
 
 # Past this a privacy loss distribution is large and its answer of no use to anybody.
-_PLD_CEILING = 60.0
+_PLD_CEILING = 20.0
 _SUBSAMPLED_CEILING = 256.0
 
 

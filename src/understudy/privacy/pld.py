@@ -57,7 +57,7 @@ def has_pld(event: Event) -> bool:
 
 
 def _sane(scale: float) -> bool:
-    return 0.3 <= scale <= 1e5
+    return 0.3 <= scale <= 2e4
 
 
 def pld_epsilon(events: Sequence[Event], delta: float, *, cache: bool = True) -> float:

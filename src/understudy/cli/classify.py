@@ -1,0 +1,106 @@
+"""`understudy classify` and `understudy predict`: a private classifier, made and used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from understudy.cli.app import Json, app, print_json, print_table
+
+
+@app.command()
+def classify(
+    data: Annotated[Path, typer.Argument(help="The sensitive table: .csv, .csv.gz, .parquet or .feather.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    public: Annotated[Path, typer.Option(help="Public rows with the same features; no labels needed.")],
+    out: Annotated[Path, typer.Option(help="Folder for the release.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 2.0,
+    delta: Annotated[float, typer.Option(help="The other half of it.")] = 1e-5,
+    teachers: Annotated[int, typer.Option(help="How many teachers.")] = 50,
+    aggregator: Annotated[str, typer.Option(help="confident-gnmax, gnmax or lnmax.")] = "confident-gnmax",
+    queries: Annotated[
+        int | None, typer.Option(help="How many labels to ask for; chosen from the budget if left out.")
+    ] = None,
+    student: Annotated[str, typer.Option(help="logistic, forest, boosting or mlp.")] = "logistic",
+    schema: Annotated[Path | None, typer.Option(help="Public schema; made from the public rows if left out.")] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            help="The labels, with commas; estimated for 10 % of epsilon if neither this nor a schema says them."
+        ),
+    ] = None,
+    ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    seed: Annotated[int | None, typer.Option(help="For shards and student; never for the noise.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Learn a classifier from sensitive rows; release a student that saw public rows and private labels only."""
+    from understudy.methods.classify_table import Request, classify_table
+
+    request = Request(
+        data=data,
+        target=target,
+        public=public,
+        out=out,
+        epsilon=epsilon,
+        delta=delta,
+        schema=schema,
+        classes=None if classes is None else tuple(c.strip() for c in classes.split(",")),
+        ledger=ledger,
+        dataset=dataset,
+    )
+    model = classify_table(
+        request, teachers=teachers, aggregator=aggregator, queries=queries, student=student, random_state=seed
+    )
+    certificate = model.certificate_
+    release = certificate.body["release"]
+    result = {
+        "out": str(out),
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "teachers": release["teachers"],
+        "queries": release["queries"],
+        "labels": release["labels"],
+        "classes": model.classes_.tolist(),
+        "private_to_the_data_holder": {
+            "teacher_agreement": model.private_agreement_,
+            "epsilon_data_dependent": model.private_epsilon_data_dependent_,
+        },
+    }
+    if as_json:
+        print_json(result)
+        return
+    print_table(
+        f"Released to {out}: (epsilon, delta) = ({certificate.epsilon:.4g}, {certificate.delta:g})",
+        ["teachers", "rows asked", "labels", "classes"],
+        [[release["teachers"], release["queries"], release["labels"], ", ".join(map(str, result["classes"]))]],
+    )
+    typer.echo(
+        f"For your eyes only, not part of the release: the teachers agree by {model.private_agreement_:.0%} of their votes; "
+        f"data-dependent epsilon {model.private_epsilon_data_dependent_:.3g}."
+    )
+    typer.echo(f"Next: understudy verify {out}    understudy predict {out} NEW.csv --out predictions.csv")
+
+
+@app.command()
+def predict(
+    release: Annotated[Path, typer.Argument(help="Folder of a released classifier.")],
+    data: Annotated[Path, typer.Argument(help="Rows to label.")],
+    out: Annotated[Path | None, typer.Option(help="Table to write; printed if left out.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Label new rows with a released classifier. Costs nothing: the release is already private."""
+    from understudy.methods.classify_table import predict_table
+
+    frame = predict_table(release, data, out)
+    if as_json:
+        print_json({"rows": len(frame), "out": None if out is None else str(out), "predictions": frame.to_dict("list")})
+    elif out is None:
+        typer.echo(frame.to_csv(index=False), nl=False)
+    else:
+        counts = frame.iloc[:, 0].value_counts()
+        print_table(
+            f"Wrote {len(frame)} predictions to {out}", ["label", "rows"], [[k, int(v)] for k, v in counts.items()]
+        )

@@ -1,0 +1,373 @@
+"""PATE: a private classifier from an ensemble of teachers (Papernot et al. 2017 and 2018; the Pima thesis).
+
+The sensitive rows are dealt to teachers, one shard each, fixed before training. The teachers vote on *public* rows; only
+noisy winners leave, through the gate. A student learns from the public rows with those labels, and is the release.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from understudy.errors import InputError, UnsafeWarning
+from understudy.learn.partition import shards
+from understudy.methods.aggregation import Aggregator, Voting, plan_voting
+from understudy.methods.bundle import Bundle, check_target, write_bundle
+from understudy.methods.students import NAMES, make_student, train_student
+from understudy.privacy import (
+    NOT_ANSWERED,
+    Budget,
+    Certificate,
+    Event,
+    LaplaceEvent,
+    NoisyCounts,
+    SmoothRelease,
+    data_dependent_epsilon,
+)
+from understudy.privacy.smooth import require_conditions
+from understudy.tables import Encoder, Schema, validate_frame
+from understudy.tables.io import as_frame
+
+UNSAFE_PUBLIC = "the student's rows were taken from the sensitive table: those rows are not protected"
+
+
+class PATEClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose labels come from teachers that never see each other's rows.
+
+    Parameters
+    ----------
+    teachers : number of teachers; public, chosen without a look at the data.
+    aggregator : "confident-gnmax", "gnmax" or "lnmax".
+    epsilon, delta : the budget. All of it is used.
+    estimator : what a teacher is: any scikit-learn classifier (default: scaled logistic regression), or "network" for
+        all teachers as one vmapped network.
+    student : a name ("logistic", "forest", "boosting", "mlp") or a scikit-learn classifier. Only named ones can be saved.
+    queries : how many labels to ask for; by default what the budget affords at a readable noise.
+    threshold : Confident-GNMax answers where this share of the teachers, plus noise, agrees.
+    selection : "random", or "uncertainty": half of the queries at random, the rest where a first student is least sure
+        (it is public, so this is free).
+    semi_supervised : let the student learn from the unlabelled public rows too.
+    agreement_epsilon : pay this much of epsilon for publishing how far the teachers agree (`agreement_`).
+    sanitise : a `SmoothRelease` to publish the data-dependent epsilon with, at its own cost.
+    classes : the public list of labels. Left out, the labels in `y` are taken and stated as assumed public.
+    schema : what is public about the columns of a table; then `X` and `public` are tables, encoded by it.
+    unsafe_public_from_private : take the student's rows from `X` when no `public` rows are given, as the thesis does.
+        The guarantee does not cover those rows; the certificate says so and does not verify.
+    unsafe_noise_seed : repeatable noise, for tests; the certificate says so and does not verify.
+    random_state : initialisation, shards, selection and student; never the noise.
+    """
+
+    def __init__(
+        self,
+        teachers: int = 50,
+        aggregator: Aggregator = "confident-gnmax",
+        epsilon: float = 2.0,
+        delta: float = 1e-5,
+        estimator: Any = None,
+        student: Any = None,
+        queries: int | None = None,
+        *,
+        threshold: float = 0.6,
+        selection: str = "random",
+        semi_supervised: bool = False,
+        agreement_epsilon: float = 0.0,
+        sanitise: SmoothRelease | None = None,
+        classes: Sequence[Any] | None = None,
+        schema: Schema | None = None,
+        unsafe_public_from_private: bool = False,
+        unsafe_noise_seed: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.teachers = teachers
+        self.aggregator: Aggregator = aggregator
+        self.epsilon = epsilon
+        self.delta = delta
+        self.estimator = estimator
+        self.student = student
+        self.queries = queries
+        self.threshold = threshold
+        self.selection = selection
+        self.semi_supervised = semi_supervised
+        self.agreement_epsilon = agreement_epsilon
+        self.sanitise = sanitise
+        self.classes = classes
+        self.schema = schema
+        self.unsafe_public_from_private = unsafe_public_from_private
+        self.unsafe_noise_seed = unsafe_noise_seed
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # ---- learning ------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, public: Any = None, *, budget: Budget | None = None) -> Self:
+        """Touches private data (`X`, `y`). `public` rows are the student's, unlabelled, and must really be public.
+
+        `budget` may hold earlier charges for the same data; the labels then use what is left of it.
+        """
+        rows, labels = self._private(X, y)
+        shared = self._public(public, rows)
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(2**31 - 1))
+        if budget is None:
+            budget = Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
+        dealt = shards(len(rows), self.teachers, seed=seed)
+        extra = self._extra_events()
+        if self.selection not in ("random", "uncertainty"):
+            raise InputError(f'`selection` (={self.selection!r}) must be "random" or "uncertainty".')
+        voting = plan_voting(
+            self.aggregator,
+            budget,
+            teachers=self.teachers,
+            available=len(shared),
+            queries=self.queries,
+            threshold=self.threshold,
+            also=extra,
+        )
+        # What can be refused is refused before anything is trained or spent.
+        make_student(self.student, seed)
+        if isinstance(self.estimator, str) and self.estimator != "network":
+            raise InputError(f'`estimator` (={self.estimator!r}) must be a scikit-learn classifier or "network".')
+        if self.sanitise is not None:
+            require_conditions(voting.noise, len(self.classes_), self.sanitise.order)
+
+        teachers = self._train_teachers(rows, labels, dealt, seed)
+        asked, votes, answers = self._ask(teachers, shared, voting, budget, random, seed)
+        self._diagnose(votes, answers, voting, budget)
+        self._learn(shared, asked, answers, seed)
+        self.voting_ = voting
+        self.certificate_ = self._certify(budget)
+        return self
+
+    def _private(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        if self.schema is None:
+            rows, y = validate_data(self, X, y, dtype="numeric", ensure_min_samples=2)
+        else:
+            frame = as_frame(X)
+            validate_frame(frame, self.schema.features)
+            self.encoder_ = Encoder(self.schema.features)
+            rows, y = self.encoder_.encode(frame), np.asarray(y)
+            self.n_features_in_ = frame.shape[1]
+            if len(y) != len(rows):
+                raise InputError(f"{len(rows)} rows, but {len(y)} labels.")
+        check_classification_targets(y)
+        self.classes_ = unique_labels(y) if self.classes is None else np.asarray(list(self.classes))
+        if len(self.classes_) < 2:
+            raise InputError(f"the target has one class only ({self.classes_[0]!r}); there is nothing to learn.")
+        place = {label: i for i, label in enumerate(self.classes_.tolist())}
+        codes = np.array([place.get(label, -1) for label in np.asarray(y).tolist()])
+        if np.any(codes < 0):
+            wrong = int(np.argmax(codes < 0))
+            raise InputError(f"row {wrong}: label {y[wrong]!r} is not among `classes` {list(place)}.")
+        return rows, codes
+
+    def _public(self, public: Any, rows: np.ndarray) -> np.ndarray:
+        self.unsafe_ = []
+        if public is None:
+            if not self.unsafe_public_from_private:
+                raise InputError(
+                    "`public` is missing: the student needs unlabelled rows that are public, synthetic, or made private "
+                    "before. Rows of the sensitive table are not protected when the student learns from them; "
+                    "`unsafe_public_from_private=True` does that all the same, and the certificate says so."
+                )
+            self.unsafe_.append(UNSAFE_PUBLIC)
+            warnings.warn(UNSAFE_PUBLIC, UnsafeWarning, stacklevel=3)
+            return rows
+        if self.schema is not None:
+            frame = as_frame(public)
+            absent = [name for name in self.schema.features.names if name not in frame.columns]
+            if absent:
+                raise InputError(
+                    f"the public rows lack column {absent[0]!r}; they need the features of the sensitive table."
+                )
+            return self.encoder_.encode(frame)
+        shared = check_array(public, dtype="numeric", input_name="public")
+        if shared.shape[1] != rows.shape[1]:
+            raise InputError(f"`public` has {shared.shape[1]} columns, the sensitive rows have {rows.shape[1]}.")
+        return shared
+
+    def _extra_events(self) -> tuple[Event, ...]:
+        if self.sanitise is None:
+            return self._agreement_event()
+        if self.aggregator == "lnmax":
+            raise InputError("`sanitise` works on GNMax votes; with lnmax only the unconditional epsilon is published.")
+        return (*self._agreement_event(), *self.sanitise.events)
+
+    def _agreement_event(self) -> tuple[Event, ...]:
+        return (LaplaceEvent(self.agreement_epsilon),) if self.agreement_epsilon else ()
+
+    def _train_teachers(self, rows: np.ndarray, labels: np.ndarray, dealt: Any, seed: int) -> Any:
+        """Touches private data: everything that it returns is private."""
+        if isinstance(self.estimator, str):
+            import jax
+
+            from understudy.learn.ensemble import Ensemble
+
+            return Ensemble(self.teachers, classes=len(self.classes_)).fit(rows, labels, dealt, jax.random.key(seed))
+        from understudy.learn.sklearn_teachers import SklearnTeachers
+
+        estimator = self.estimator
+        if estimator is None:
+            from sklearn.linear_model import LogisticRegression
+            from sklearn.pipeline import make_pipeline
+            from sklearn.preprocessing import StandardScaler
+
+            estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        return SklearnTeachers(estimator, range(len(self.classes_)), jobs=self.n_jobs).fit(
+            rows, labels, dealt, seed=seed
+        )
+
+    def _ask(
+        self, teachers: Any, shared: np.ndarray, voting: Voting, budget: Budget, random: Any, seed: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows that were asked, their votes (private) and the noisy answers (safe to publish)."""
+        order = random.permutation(len(shared))
+        if self.selection == "random" or voting.asked == len(shared):
+            asked = order[: voting.asked]
+            votes = teachers.votes(shared[asked])
+            return asked, votes, voting.answer(votes, budget)
+        first, second = voting.halves()
+        asked = order[: first.asked]
+        votes = teachers.votes(shared[asked])
+        answers = first.answer(votes, budget)
+        rest = order[first.asked :]
+        known = answers != NOT_ANSWERED
+        if known.any():
+            scout = train_student(make_student(self.student, seed), shared[asked[known]], answers[known], None)
+            rest = rest[np.argsort(scout.predict_proba(shared[rest]).max(axis=1), kind="stable")]
+        more = rest[: second.asked]
+        more_votes = teachers.votes(shared[more])
+        more_answers = second.answer(more_votes, budget)
+        return (
+            np.concatenate([asked, more]),
+            np.concatenate([votes, more_votes]),
+            np.concatenate([answers, more_answers]),
+        )
+
+    def _diagnose(self, votes: np.ndarray, answers: np.ndarray, voting: Voting, budget: Budget) -> None:
+        """What the data holder may see, named private; and what was paid for and may be published."""
+        ranked = np.sort(votes, axis=1)
+        gaps = ranked[:, -1] - ranked[:, -2]
+        self.private_agreement_ = float(gaps.mean() / self.teachers)
+        observed = voting.observed(votes, answers)
+        self.private_epsilon_data_dependent_ = data_dependent_epsilon(
+            [observed], self._extra_events(), budget.delta
+        ).epsilon
+        self.agreement_ = None
+        if self.agreement_epsilon:
+            # One teacher's vote moves the gap of each row by two at most.
+            mechanism = NoisyCounts(self.agreement_epsilon, sensitivity=2 * len(votes))
+            noisy = int(mechanism.release([int(gaps.sum())], budget)[0])
+            self.agreement_ = float(np.clip(noisy / (len(votes) * self.teachers), 0, 1))
+        self.sanitised_ = None
+        if self.sanitise is not None:
+            answered = answers != NOT_ANSWERED
+            others = (*voting.threshold_events(), *self._agreement_event())
+            self.sanitised_ = self.sanitise.release(votes[answered], voting.noise, budget, others=others)
+
+    def _learn(self, shared: np.ndarray, asked: np.ndarray, answers: np.ndarray, seed: int) -> None:
+        known = answers != NOT_ANSWERED
+        if not known.any():
+            raise InputError(
+                "the teachers were not confident about any public row: lower `threshold`, use fewer teachers, or give "
+                "more budget. The budget of this run is spent."
+            )
+        unlabelled = np.delete(shared, asked[known], axis=0) if self.semi_supervised else None
+        self.labelled_rows_ = shared[asked[known]]
+        self.labels_ = answers[known]
+        self.unlabelled_rows_ = unlabelled
+        self.student_seed_ = seed
+        self.student_ = train_student(make_student(self.student, seed), self.labelled_rows_, self.labels_, unlabelled)
+
+    def _certify(self, budget: Budget) -> Certificate:
+        public = ["the public rows", "the number of teachers and all other parameters"]
+        public.append("the class labels" + ("" if self.classes is not None else ", taken from the data"))
+        if self.schema is not None:
+            public.append("what the schema says")
+        return Certificate.from_budget(
+            budget,
+            release={
+                "kind": "classifier",
+                "method": "pate",
+                "aggregator": self.aggregator,
+                "teachers": self.teachers,
+                "queries": self.voting_.asked,
+                "labels": len(self.labels_),
+                "agreement": self.agreement_,
+            },
+            assumed_public=public,
+            sanitised=self.sanitised_,
+            unsafe=self.unsafe_,
+        )
+
+    # ---- use -----------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "student_")
+        return self.classes_[np.asarray(self.student_.predict(self._rows(X)), dtype=int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "student_")
+        rows = self._rows(X)
+        result = np.zeros((len(rows), len(self.classes_)))
+        result[:, np.asarray(self.student_.classes_, dtype=int)] = self.student_.predict_proba(rows)
+        return result
+
+    def _rows(self, X: Any) -> np.ndarray:
+        if self.schema is None:
+            return validate_data(self, X, dtype="numeric", reset=False)
+        return self.encoder_.encode(as_frame(X))
+
+    def save(self, path: str | Path) -> None:
+        """Write the release: the public rows, their private labels, the student's name and the certificate."""
+        check_is_fitted(self, "student_")
+        name = "logistic" if self.student is None else self.student
+        if not isinstance(name, str):
+            raise InputError(f"only named students can be saved without a pickle: {', '.join(NAMES)}.")
+        arrays = {"rows": self.labelled_rows_, "labels": self.labels_}
+        if self.unlabelled_rows_ is not None:
+            arrays["unlabelled"] = self.unlabelled_rows_
+        names = getattr(self, "feature_names_in_", None)
+        parameters = {
+            "student": name,
+            "classes": self.classes_.tolist(),
+            "seed": self.student_seed_,
+            "features": None if names is None else list(names),
+            "teachers": self.teachers,
+            "aggregator": self.aggregator,
+        }
+        bundle = Bundle("classifier", "pate", parameters, arrays, self.certificate_, self.schema)
+        write_bundle(bundle, check_target(path))
+
+    @classmethod
+    def from_bundle(cls, bundle: Bundle) -> PATEClassifier:
+        """The classifier of a release: the student is trained again on what the release holds."""
+        p = bundle.parameters
+        model = cls(teachers=p["teachers"], aggregator=p["aggregator"], student=p["student"], schema=bundle.schema)
+        model.classes_ = np.asarray(p["classes"])
+        model.student_seed_ = p["seed"]
+        model.labelled_rows_, model.labels_ = bundle.arrays["rows"], bundle.arrays["labels"]
+        model.unlabelled_rows_ = bundle.arrays.get("unlabelled")
+        model.certificate_ = bundle.certificate
+        if bundle.schema is not None:
+            model.encoder_ = Encoder(bundle.schema.features)
+            model.n_features_in_ = len(bundle.schema.features)
+        else:
+            model.n_features_in_ = model.labelled_rows_.shape[1]
+            if p["features"] is not None:
+                model.feature_names_in_ = np.asarray(p["features"], dtype=object)
+        model.student_ = train_student(
+            make_student(model.student, model.student_seed_),
+            model.labelled_rows_,
+            model.labels_,
+            model.unlabelled_rows_,
+        )
+        return model
