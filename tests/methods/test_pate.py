@@ -66,7 +66,7 @@ def test_noise_matters() -> None:
     labels = []
     for _ in range(3):
         model = _fit(epsilon=0.01, aggregator="gnmax", queries=100)
-        truth = LogisticRegression(max_iter=5000).fit(X[PRIVATE], Y[PRIVATE]).predict(model.labelled_rows_)
+        truth = DecisionTreeClassifier(random_state=0).fit(X[PUBLIC], Y[PUBLIC]).predict(model.labelled_rows_)
         labels.append((model.labels_ == truth).mean())
     assert np.mean(labels) < 0.7
 

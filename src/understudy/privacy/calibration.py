@@ -24,6 +24,7 @@ from understudy.privacy.events import (
 from understudy.privacy.rdp import DEFAULT_ORDERS
 
 _LARGEST = 1e12
+_MOST = 2**40
 Accounting = Literal["tightest", "rdp"]
 
 
@@ -55,10 +56,15 @@ def smallest_noise(
         return high
     guess = _bisect_down(lambda noise: _fits_continuous(events(noise), epsilon, delta), high, tolerance)
     # Where the exact method is the slow one, the continuous answer is all but right: a few looks confirm it.
-    for candidate in (guess * (1 + tolerance), guess * (1 + 10 * tolerance)):
-        if candidate < high and fits(candidate):
+    low = guess * (1 - tolerance)
+    for step in (1, 10, 100):
+        candidate = guess * (1 + step * tolerance)
+        if candidate >= high:
+            break
+        if fits(candidate):
             return candidate
-    return _bisect_down(fits, high, tolerance)
+        low = candidate
+    return high if fits_rdp(low) else _bisect(fits, low, high, tolerance=10 * tolerance)
 
 
 def _fits_continuous(events: Sequence[Event], epsilon: float, delta: float) -> bool:
@@ -106,21 +112,32 @@ def _bisect(fits: Callable[[float], bool], low: float, high: float, *, tolerance
 
 
 def largest_count(events: Callable[[int], Sequence[Event]], epsilon: float, delta: float) -> int:
-    """The largest number of queries or steps at which `events(count)` costs at most `epsilon`; 0 if even one is over."""
+    """The largest number of queries or steps at which `events(count)` costs at most `epsilon`; 0 if even one is over.
+
+    Past a thousand the search stops within two in a thousand, on the safe side.
+    """
     check_positive("epsilon", epsilon)
     check_delta(delta, zero_allowed=True)
 
     def fits(count: int) -> bool:
         return compose(events(count), delta, good_enough=epsilon).epsilon <= epsilon
 
-    if not fits(1):
-        return 0
-    low, high = 1, 2
-    while fits(high):
-        low, high = high, high * 2
-        if high > 2**40:
+    def fits_rdp(count: int) -> bool:
+        return delta > 0 and compose(events(count), delta, orders=DEFAULT_ORDERS).epsilon <= epsilon
+
+    low = 1  # the quick method first: the slow one then only looks above its answer
+    while fits_rdp(low * 2):
+        low *= 2
+        if low > _MOST:
             raise InputError("the noise is so large that the number of queries is without limit for any purpose.")
-    while high - low > 1:
+    if not fits(low):
+        return 0
+    high = low + 1
+    while fits(high):
+        low, high = high, math.ceil(high * 1.5)
+        if high > _MOST:
+            raise InputError("the noise is so large that the number of queries is without limit for any purpose.")
+    while high - low > max(1, low // 500):
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
