@@ -187,6 +187,7 @@ def _up(exact: Fraction) -> float:
 
 
 def check_cost(epsilon: object, delta: object, where: str) -> Cost:
+    """An amount that a ledger takes, or an error that names the argument."""
     cost = Cost(check_amount(epsilon, f"{where}: epsilon"), check_amount(delta, f"{where}: delta"))
     if cost.delta >= 1:
         raise InputError(
@@ -197,6 +198,7 @@ def check_cost(epsilon: object, delta: object, where: str) -> Cost:
 
 
 def check_amount(value: object, what: str) -> float:
+    """A finite number, zero or more."""
     if not isinstance(value, bool) and isinstance(value, Real):
         with suppress(OverflowError):
             number = float(value)
@@ -206,6 +208,7 @@ def check_amount(value: object, what: str) -> float:
 
 
 def check_text(value: object, what: str) -> str:
+    """A name or note that reads well in one line of a table."""
     if isinstance(value, str) and value.strip() == value and value.isprintable() and 0 < len(value) <= 1000:
         return value
     raise InputError(
@@ -214,6 +217,7 @@ def check_text(value: object, what: str) -> str:
 
 
 def certificate_text(certificate: Mapping[str, Any] | None) -> str | None:
+    """A certificate as the JSON text that the history keeps."""
     if certificate is None:
         return None
     try:

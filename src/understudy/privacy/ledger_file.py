@@ -1,7 +1,7 @@
 """The SQLite file of a ledger: its tables, its locks, and SQLite's errors in words for people.
 
-Whatever else may hold a history one day (PostgreSQL) goes beside this file and offers the same: a transaction whose write
-comes first, `append`, `names` and `lines`.
+Another home for a history (PostgreSQL) would offer the same beside it: transactions that take the write lock first,
+`append`, `names` and `lines`.
 """
 
 from __future__ import annotations
