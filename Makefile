@@ -31,7 +31,7 @@ docs: $(STAMP)
 	$(BIN)/python docs/check.py
 
 bench-quick: $(STAMP)
-	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-only -m "not slow" -o addopts=""
+	$(BIN)/python -m pytest benchmarks -o addopts="" -o python_files="bench_*.py" --benchmark-only
 
 lock:
 	$(BIN)/python -m pip install --quiet uv

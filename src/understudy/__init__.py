@@ -5,8 +5,16 @@ Public names are loaded on first use, so that `import understudy` and `understud
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from understudy._lazy import attach
 from understudy._version import __version__
+
+if TYPE_CHECKING:
+    from understudy.errors import BudgetExceeded, InputError
+    from understudy.methods import PATEClassifier, load
+    from understudy.privacy import Budget, Certificate, Ledger
+    from understudy.tables import Schema
 
 _HOMES: dict[str, str] = {
     "Budget": "understudy.privacy",
@@ -21,7 +29,7 @@ _HOMES: dict[str, str] = {
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = [  # noqa: F822  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "Budget",
     "BudgetExceeded",
     "Certificate",

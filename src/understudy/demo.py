@@ -45,7 +45,7 @@ def run_demo(out: str | Path = "demo-output", *, say: Callable[[str], None] = pr
     folder = _fresh(Path(out))
     from understudy import datasets
 
-    table = datasets.load(DATASET)
+    table = datasets.load_table(DATASET)
     frame: pd.DataFrame = table.frame
     order = np.random.default_rng(7).permutation(len(frame))
     private, public, test = (frame.iloc[part] for part in (order[:320], order[320:450], order[450:]))

@@ -1,7 +1,8 @@
 """Attack each mechanism: from many draws on neighbouring votes, a lower bound on the epsilon that it really has.
 
-Clopper-Pearson intervals on how often each output comes give a bound that is wrong with small probability only. It must never
-pass the claim; and with the noise halved by hand the same attack must pass it, or the attack would prove nothing.
+Clopper-Pearson intervals on how often each output comes give a bound that is wrong with small probability only. It
+must never pass the claim; and with the noise halved by hand the same attack must pass it, or the attack would prove
+nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from exact import argmax_distribution  # pyright: ignore[reportMissingImports]
 from scipy import stats
 
 from understudy.privacy import (
@@ -44,7 +46,8 @@ class HalvedNoise:
 
 
 def epsilon_lower_bound(here: np.ndarray, there: np.ndarray, delta: float) -> float:
-    """The largest epsilon that the counts of any event (output <= t, output >= t, output == t) prove, each way round."""
+    """The largest epsilon that the counts of any event (output <= t, output >= t, output == t) prove, each way
+    round."""
     values = np.unique(np.concatenate([here, there]))
     if len(values) > 60:
         values = np.unique(np.quantile(np.concatenate([here, there]), np.linspace(0, 1, 60)))
@@ -158,15 +161,11 @@ def _pure_claim(attack: Attack) -> float:
     """The exact epsilon of one draw at these very votes, a little above what the honest mechanism shows."""
     if attack is counts:
         return 0.8
-    from exact import argmax_distribution
-
     p, q = argmax_distribution([5, 3], "laplace", 0.4), argmax_distribution([4, 4], "laplace", 0.4)
     return float(np.max(np.abs(np.log(p / q)))) * 1.1
 
 
 def test_gnmax_with_halved_noise_leaves_its_exact_divergence() -> None:
-    from exact import argmax_distribution
-
     p, q = argmax_distribution([5, 3], "gaussian", 1.5), argmax_distribution([4, 4], "gaussian", 1.5)
     honest = float(np.max(np.abs(np.log(p / q)))) * 1.1
     assert _attack(gnmax, 20_000, halve=False) <= honest

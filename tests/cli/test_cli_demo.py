@@ -13,6 +13,7 @@ from understudy.privacy import Certificate, Ledger
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "demo"
+    result = {}
     for _ in range(2):
         with pytest.raises(SystemExit) as exit_info:
             main(["demo", "--out", str(out), "--json"])

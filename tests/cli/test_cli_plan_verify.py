@@ -22,7 +22,8 @@ def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
 
 @pytest.mark.parametrize("method", METHODS)
 def test_plan_and_back(capsys: pytest.CaptureFixture[str], method: str) -> None:
-    """Noise for a number of queries, then queries for that noise, then epsilon for both: they agree, never over budget."""
+    """Noise for a number of queries, then queries for that noise, then epsilon for both: they agree, never over
+    budget."""
     extra = ["--sampling-rate", "0.01"] if method == "dpsgd" else []
     common = ["plan", "--method", method, "--json", *extra]
     code, out, _ = _run(capsys, *common, "--epsilon", "2", "--queries", "50")

@@ -1,7 +1,8 @@
 """Every accountant against high-precision reference values.
 
-`golden.json` holds `{"kind", "inputs", "expected", "source", "rtol"}`; $UNDERSTUDY_GOLDEN may name a folder with more such files.
-Equalities hold within `rtol`; the one-sided kinds (a claim must be at least the truth) say so below.
+`golden.json` holds `{"kind", "inputs", "expected", "source", "rtol"}`; $UNDERSTUDY_GOLDEN may name a folder with
+more such files. Equalities hold within `rtol`; the one-sided kinds (a claim must be at least the truth) say so
+below.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -74,9 +74,9 @@ def test_noise_matters() -> None:
 class Recorder(DecisionTreeClassifier):
     """A teacher that notes which rows it saw."""
 
-    seen: list[set[float]] = []
+    seen: ClassVar[list[set[float]]] = []
 
-    def fit(self, X: Any, y: Any, **_: Any) -> Any:
+    def fit(self, X: Any, y: Any, **_: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         Recorder.seen.append(set(X[:, 0].tolist()))
         return super().fit(X, y)
 

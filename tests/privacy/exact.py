@@ -1,8 +1,10 @@
-"""Exact output distributions of the noisy argmax on small ensembles, by direct summation: the truth that claims must cover."""
+"""Exact output distributions of the noisy argmax on small ensembles, by direct summation: the truth that claims
+must cover."""
 
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +47,8 @@ def argmax_distribution(counts: list[int], kind: str, scale: float) -> Floats:
 
 
 def renyi(p: Floats, q: Floats, order: float) -> float:
-    return float(logsumexp(order * np.log(p) + (1 - order) * np.log(q)) / (order - 1))
+    total: Any = logsumexp(order * np.log(p) + (1 - order) * np.log(q))
+    return float(total) / (order - 1)
 
 
 def neighbours(counts: list[int]) -> list[list[int]]:

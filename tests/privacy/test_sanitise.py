@@ -71,7 +71,8 @@ def _all_histograms(teachers: int, classes: int) -> list[list[int]]:
 def test_smooth_sensitivity_covers_brute_force(
     teachers: int, classes: int, sigma: float, order: float, noise: str
 ) -> None:
-    """Over all histograms of a small ensemble: SS dominates every step of the cost, and changes by at most exp(beta)."""
+    """Over all histograms of a small ensemble: SS dominates every step of the cost, and changes by at most
+    exp(beta)."""
     try:
         require_conditions(sigma, classes, order)
     except InputError:
@@ -81,14 +82,14 @@ def test_smooth_sensitivity_covers_brute_force(
     beta = 0.1
     local = {tuple(h): gnmax_local_sensitivity([h], sigma, order, noise=noise) for h in histograms}  # type: ignore[arg-type]
     smooth = {h: smooth_sensitivity(ls, beta) for h, ls in local.items()}
-    for h in cost:
+    for h, here in cost.items():
         for i in range(classes):
             for j in range(classes):
                 if i != j and h[i] > 0:
                     moved = list(h)
                     moved[i] -= 1
                     moved[j] += 1
-                    assert abs(cost[tuple(moved)] - cost[h]) <= smooth[h] * (1 + 1e-9) + 1e-12, (h, moved)
+                    assert abs(cost[tuple(moved)] - here) <= smooth[h] * (1 + 1e-9) + 1e-12, (h, moved)
                     assert smooth[tuple(moved)] <= smooth[h] * np.exp(beta) * (1 + 1e-9) + 1e-15, (h, moved)
 
 
@@ -97,7 +98,8 @@ def test_smooth_sensitivity_covers_brute_force(
 def test_smooth_release_covers_every_pair_of_gaussians(
     beta: float, sigma: float, order: float, ratio: float, shift: float
 ) -> None:
-    """Rényi divergence of N(mu, (s sigma)^2) from N(mu', (s' sigma)^2), |log s/s'| <= beta, |mu - mu'| <= min(s, s')."""
+    """Rényi divergence of N(mu, (s sigma)^2) from N(mu', (s' sigma)^2), |log s/s'| <= beta, |mu - mu'| <= min(s,
+    s')."""
     claim = smooth_release_rdp(beta, sigma, [order])[0]
     s1, s2 = 1.0, np.exp(ratio * beta)
     gap = shift * min(s1, s2)

@@ -10,7 +10,7 @@ rows, so a benchmark meets the same clipping as a real release.
 
 from __future__ import annotations
 
-from understudy.datasets.locate import load, path
+from understudy.datasets.locate import load, load_table, path
 from understudy.datasets.reading import ImageDataset, TableDataset
 from understudy.datasets.registry import DatasetInfo, Edition, info, names
 from understudy.datasets.schemas import schema
@@ -22,6 +22,7 @@ __all__ = [
     "TableDataset",
     "info",
     "load",
+    "load_table",
     "names",
     "path",
     "schema",

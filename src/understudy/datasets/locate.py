@@ -21,6 +21,14 @@ def load(name: str, *, download: bool = True) -> TableDataset | ImageDataset:
     return read(info(name), found, found.name)
 
 
+def load_table(name: str, *, download: bool = True) -> TableDataset:
+    """As `load`, for whoever needs a table: a dataset of images is refused."""
+    found = load(name, download=download)
+    if not isinstance(found, TableDataset):
+        raise InputError(f"{name!r} is a dataset of images, not a table.")
+    return found
+
+
 def path(name: str, *, download: bool = True) -> Path:
     """The file that holds the dataset `name`, downloaded first if it is nowhere and `download` is true."""
     entry = info(name)

@@ -103,8 +103,8 @@ def plan_voting(
 ) -> Voting:
     """The voting that uses up what `budget` has left, after `also` is paid.
 
-    Without `queries` their number is what the budget affords at a noise of about a third of the teachers. Confident-GNMax puts
-    `asked_per_answer` times as many rows to the teachers as it may answer.
+    Without `queries` their number is what the budget affords at a noise of about a third of the teachers.
+    Confident-GNMax puts `asked_per_answer` times as many rows to the teachers as it may answer.
     """
     if aggregator not in AGGREGATORS:
         raise InputError(f"`aggregator` (={aggregator!r}) must be one of {', '.join(AGGREGATORS)}.")

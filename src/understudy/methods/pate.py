@@ -1,7 +1,8 @@
 """PATE: a private classifier from an ensemble of teachers (Papernot et al. 2017 and 2018; the Pima thesis).
 
-The sensitive rows are dealt to teachers, one shard each, fixed before training. The teachers vote on *public* rows; only
-noisy winners leave, through the gate. A student learns from the public rows with those labels, and is the release.
+The sensitive rows are dealt to teachers, one shard each, fixed before training. The teachers vote on *public* rows;
+only noisy winners leave, through the gate. A student learns from the public rows with those labels, and is the
+release.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
     epsilon, delta : the budget. All of it is used.
     estimator : what a teacher is: any scikit-learn classifier (default: scaled logistic regression), or "network" for
         all teachers as one vmapped network.
-    student : a name ("logistic", "forest", "boosting", "mlp") or a scikit-learn classifier. Only named ones can be saved.
-    queries : how many labels to ask for; by default what the budget affords at a readable noise.
-    threshold : Confident-GNMax answers where this share of the teachers, plus noise, agrees.
-    selection : "random", or "uncertainty": half of the queries at random, the rest where a first student is least sure
+    student : a name ("logistic", "forest", "boosting", "mlp") or a scikit-learn classifier. Only named ones can be
+    saved. queries : how many labels to ask for; by default what the budget affords at a readable noise. threshold :
+    Confident-GNMax answers where this share of the teachers, plus noise, agrees. selection : "random", or
+    "uncertainty": half of the queries at random, the rest where a first student is least sure
         (it is public, so this is free).
     semi_supervised : let the student learn from the unlabelled public rows too.
     agreement_epsilon : pay this much of epsilon for publishing how far the teachers agree (`agreement_`).
@@ -149,7 +150,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
     def _private(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         if self.schema is None:
-            rows, y = validate_data(self, X, y, dtype="numeric", ensure_min_samples=2)
+            checked: Any = validate_data(self, X, y, dtype="numeric", ensure_min_samples=2)
+            rows, y = checked
         else:
             frame = as_frame(X)
             validate_frame(frame, self.schema.features)
@@ -323,7 +325,8 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> np.ndarray:
         if self.schema is None:
-            return validate_data(self, X, dtype="numeric", reset=False)
+            checked: Any = validate_data(self, X, dtype="numeric", reset=False)
+            return checked
         return self.encoder_.encode(as_frame(X))
 
     def save(self, path: str | Path) -> None:
@@ -363,7 +366,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         else:
             model.n_features_in_ = model.labelled_rows_.shape[1]
             if p["features"] is not None:
-                model.feature_names_in_ = np.asarray(p["features"], dtype=object)
+                setattr(model, "feature_names_in_", np.asarray(p["features"], dtype=object))  # noqa: B010
         model.student_ = train_student(
             make_student(model.student, model.student_seed_),
             model.labelled_rows_,

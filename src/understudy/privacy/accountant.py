@@ -205,8 +205,9 @@ def _gaussian(events: Sequence[Event], delta: float, ceiling: float, cache: bool
 def _pld(events: Sequence[Event], delta: float, ceiling: float, cache: bool) -> _Found:
     if delta <= 0 or ceiling > _PLD_CEILING or not all(has_pld(e) for e in events):
         return math.inf, "pld", None
-    gaussian = GaussianEvent | GNMaxEvent | ConfidentGNMaxEvent
-    if ceiling == 0 or all(isinstance(e, gaussian) and e.noise == "continuous" for e in events):
+    if ceiling == 0 or all(
+        isinstance(e, GaussianEvent | GNMaxEvent | ConfidentGNMaxEvent) and e.noise == "continuous" for e in events
+    ):
         return math.inf, "pld", None  # nothing to gain on zero, or on what `_gaussian` knows exactly
     return pld_epsilon(events, delta, cache=cache), "pld", None
 

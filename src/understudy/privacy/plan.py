@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# pyright: reportUnknownMemberType=false
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,8 +39,8 @@ METHODS = tuple(NOISE_NAMES)
 class Family:
     """A mechanism with everything fixed but its noise and how often it runs.
 
-    `threshold_ratio` is sigma_threshold / sigma and `answer_share` the share of queries that pass, both for Confident-GNMax;
-    `sampling_rate` is for DP-SGD.
+    `threshold_ratio` is sigma_threshold / sigma and `answer_share` the share of queries that pass, both for
+    Confident-GNMax; `sampling_rate` is for DP-SGD.
     """
 
     method: str
@@ -74,7 +75,8 @@ class Family:
                 return [SubsampledGaussianEvent(noise, self.sampling_rate, count)]
 
     def noise_for(self, epsilon: float, delta: float, count: int) -> float:
-        """The least noise for so many queries (for lnmax and laplace: the largest gamma or epsilon), on the safe side."""
+        """The least noise for so many queries (for lnmax and laplace: the largest gamma or epsilon), on the safe
+        side."""
         if self.method in ("lnmax", "laplace"):
             scale = smallest_noise(lambda s: self.events(1 / s, count), epsilon, delta)
             return math.nextafter(1 / scale, 0)
@@ -161,6 +163,9 @@ def plot(planned: Plan, path: str | Path) -> None:
     axes.set(xscale="log", yscale="log", xlabel="queries", ylabel=f"ε at δ = {planned.delta:g}")
     axes.set_title(f"{planned.family.method}, {name} = {planned.noise:.4g}")
     axes.grid(alpha=0.3)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
     try:
         figure.savefig(path, format="svg")
     except OSError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Spending:
 @contextmanager
 def spending(
     epsilon: float, delta: float, *, purpose: str, ledger: str | None = None, dataset: str | None = None
-) -> Iterator[Spending]:
+) -> Generator[Spending]:
     """Reserve, run, commit. A run that fails before anything was drawn gives its reservation back; after that it counts.
 
     Without a ledger this is a plain budget.
