@@ -1,0 +1,81 @@
+"""What a benchmark is, as plain data: parts that measure, and quotes from the paper to stand beside them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from understudy.benchmarks.result import Result
+
+Size = Literal["quick", "full"]
+SIZES: tuple[Size, ...] = ("quick", "full")
+
+Measured = Mapping[str, "float | list[float]"]
+"""What one repeat measured: numbers, and lists of numbers for curves, each under its own name."""
+
+Measure = Callable[[Mapping[str, Any], Sequence[int]], Sequence[Measured]]
+"""From a part's settings and the numbers of some repeats to one `Measured` for each of them."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One experiment, repeated. Repeat number r uses r as its seed, so repeats are the same whoever runs them.
+
+    `measure` is the "module:function" of a `Measure`: a name, so that a benchmark can be listed without importing what
+    it needs, and handed to another process. `together` is how many repeats one call measures at once.
+    """
+
+    name: str
+    measure: str
+    settings: Mapping[str, Any]
+    repeats: int
+    first: int = 0
+    together: int = 1
+
+    def function(self) -> Measure:
+        module, _, name = self.measure.partition(":")
+        return getattr(importlib.import_module(module), name)
+
+    def batches(self) -> list[list[int]]:
+        numbers = list(range(self.first, self.first + self.repeats))
+        return [numbers[i : i + self.together] for i in range(0, len(numbers), self.together)]
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A row of a printed table: the paper's number, and the name of the measurement that belongs beside it.
+
+    `epsilon` and `data_dependent` name the measured epsilon of each kind. The second is itself private: a benchmark may
+    show it because its data are public. `unsafe` says what the row does that no guarantee covers.
+    """
+
+    table: str
+    row: str
+    metric: str
+    part: str
+    key: str
+    paper: float | None = None
+    paper_epsilon: float | None = None
+    epsilon: str | None = None
+    data_dependent: str | None = None
+    unsafe: str | None = None
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A paper's tables. `parts` gives what to measure for a size and a number of repeats."""
+
+    id: str
+    title: str
+    paper: str
+    datasets: tuple[str, ...]
+    repeats: Mapping[Size, int]
+    parts: Callable[[Size, int], Sequence[Part]]
+    quotes: tuple[Quote, ...]
+    notes: tuple[str, ...] = ()
+    figures: Callable[[Result], Mapping[str, Figure]] | None = field(default=None)

@@ -1,0 +1,157 @@
+"""The thesis' network (Sections 4.3.3 and 4.4.2): thousands of small ones trained as one program.
+
+A re-run needs the same network on hundreds of splits, folds, shards and noisy label sets. They share one shape here:
+a smaller layer is a larger one whose last units have zero weights, which stay zero under every optimiser below,
+because a unit that is zero before the ReLU and after it has a gradient of zero.
+"""
+
+# ruff: noqa: F722 (axis names of array annotations)
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from understudy.learn.networks import MLP
+
+Optimiser = Literal["adam", "sgd", "rmsprop"]
+
+# Keras' defaults at the time of the thesis (TensorFlow 2.0).
+_OPTIMISERS = {
+    "adam": lambda: optax.adam(1e-3, eps=1e-7),
+    "sgd": lambda: optax.sgd(1e-2),
+    "rmsprop": lambda: optax.rmsprop(1e-3, decay=0.9, eps=1e-7),
+}
+
+# Networks trained by one program: enough to fill the vector lanes, few enough that their rows stay in the cache.
+_PLACES = (32, 256)
+
+_State = tuple[MLP, optax.OptState]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained. The defaults are the thesis' choice (NN 1 of Table 5.2; 25 epochs by Table 5.3)."""
+
+    optimiser: Optimiser = "rmsprop"
+    batch: int = 25
+    epochs: int = 25
+
+
+def start(hidden: Sequence[tuple[int, int, int]], features: int, *, seed: int) -> MLP:
+    """Untrained networks of the given hidden layers, each padded with zeros to the widest; Glorot uniform as in Keras."""
+    generator = np.random.default_rng(seed)
+    widest = tuple(max(layer) for layer in zip(*hidden, strict=True))
+    sizes = (features, *widest, 1)
+    weights = [np.zeros((len(hidden), out, inp), np.float32) for inp, out in zip(sizes[:-1], sizes[1:], strict=True)]
+    for net, layers in enumerate(hidden):
+        own = (features, *layers, 1)
+        for layer, (inp, out) in enumerate(zip(own[:-1], own[1:], strict=True)):
+            reach = (6.0 / (inp + out)) ** 0.5
+            weights[layer][net, :out, :inp] = generator.uniform(-reach, reach, (out, inp))
+    blank = MLP(features, widest, 1, key=jax.random.key(0))
+    biases = tuple(jnp.zeros((len(hidden), size), jnp.float32) for size in sizes[1:])
+    return _with(blank, tuple(jnp.asarray(w) for w in weights), biases)
+
+
+def train(
+    networks: MLP,
+    X: Float[np.ndarray, "networks rows features"],
+    y: Int[np.ndarray, "networks rows"],
+    held: Bool[np.ndarray, "networks rows"],
+    l2: Float[np.ndarray, " networks"],
+    recipe: Recipe,
+    *,
+    seed: int,
+) -> MLP:
+    """Touches private data: train each network on the rows that its mask holds, in batches drawn anew every epoch."""
+    total, rows = held.shape
+    alike = bool(np.all(held == held[:1]))
+    # Few shapes, so that few programs are compiled: slots that hold nothing are never trained on, and networks that
+    # fill up a program's places are thrown away.
+    slots = recipe.batch << max(0, -(-rows // recipe.batch) - 1).bit_length()
+    X, y, held = (np.pad(a, ((0, 0), (0, slots - rows), (0, 0))[: a.ndim]) for a in (X, y, held))
+    steps = -(-int(held.sum(axis=1).max()) // recipe.batch)
+    places = next((p for p in _PLACES if p >= total), _PLACES[-1])
+    keys = jax.random.split(jax.random.key(seed), -(-total // places))
+    parts: list[MLP] = []
+    for first, key in zip(range(0, total, places), keys, strict=True):
+        part = np.minimum(np.arange(first, first + places), total - 1)
+        some = jax.tree.map(lambda leaf, part=part: leaf[part], networks)
+        arrays = (X[part].astype(np.float32), y[part].astype(np.float32), held[part], l2[part].astype(np.float32))
+        parts.append(_train(recipe, alike, some, *map(jnp.asarray, arrays), steps, key))
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:total], *parts)
+
+
+def probability(networks: MLP, X: Float[np.ndarray, "networks rows features"]) -> Float[np.ndarray, "networks rows"]:
+    """Touches private data: the sigmoid output of each network on its own rows."""
+    return np.asarray(_probability(networks, jnp.asarray(X, jnp.float32)))
+
+
+def _with(blank: MLP, weights: tuple[Array, ...], biases: tuple[Array, ...]) -> MLP:
+    leaves, shape = jax.tree.flatten(blank)
+    assert len(leaves) == len(weights) + len(biases)
+    return jax.tree.unflatten(shape, [*weights, *biases])
+
+
+@jax.jit
+def _probability(networks: MLP, X: Array) -> Array:
+    return jax.vmap(lambda net, x: jax.nn.sigmoid(net(x)[:, 0]))(networks, X)
+
+
+def _loss(
+    network: MLP, x: Float[Array, "batch features"], y: Float[Array, " batch"], held: Bool[Array, " batch"], l2: Array
+) -> Array:
+    """Touches private data: binary cross-entropy plus Keras' penalty, l2 times the sum of squared hidden weights."""
+    each = optax.sigmoid_binary_cross_entropy(network(x)[:, 0], y)
+    penalty = sum((jnp.sum(w**2) for w in network.weights[:-1]), jnp.float32(0))
+    return jnp.sum(each * held) / jnp.maximum(held.sum(), 1) + l2 * penalty
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _train(
+    recipe: Recipe,
+    alike: bool,
+    networks: MLP,
+    X: Float[Array, "networks slots features"],
+    y: Float[Array, "networks slots"],
+    held: Bool[Array, "networks slots"],
+    l2: Float[Array, " networks"],
+    steps: int,
+    key: PRNGKeyArray,
+) -> MLP:
+    """Touches private data: all epochs of all networks, as one program.
+
+    Where all networks hold the same slots (`alike`) one order serves them all: a batch is then one plain gather, which
+    halves the time. Slots that hold no row stand at the end of the order, and a batch without any row is no step.
+    """
+    optimiser = _OPTIMISERS[recipe.optimiser]()
+
+    def one_step(net: MLP, moments: optax.OptState, x: Array, y: Array, here: Array, l2: Array) -> _State:
+        slope = jax.grad(_loss)(net, x, y, here, l2)
+        change, after = optimiser.update(slope, moments, net)
+        real = here.any()
+        pick = lambda new, old: jnp.where(real, new, old)  # noqa: E731
+        return jax.tree.map(pick, optax.apply_updates(net, change), net), jax.tree.map(pick, after, moments)
+
+    def epoch(state: _State, key: Array) -> tuple[_State, None]:
+        mask = held[0] if alike else held
+        order = jnp.argsort(jax.random.uniform(key, mask.shape) + jnp.where(mask, 0.0, 2.0))
+
+        def step(number: Array, state: _State) -> _State:
+            chosen = jax.lax.dynamic_slice_in_dim(order, number * recipe.batch, recipe.batch, axis=-1)
+            batch = [a[:, chosen] if alike else jax.vmap(lambda row, c: row[c])(a, chosen) for a in (X, y, held)]
+            return jax.vmap(one_step)(*state, *batch, l2)
+
+        return jax.lax.fori_loop(0, steps, step, state), None
+
+    first = (networks, jax.vmap(optimiser.init)(networks))
+    (networks, _), _ = jax.lax.scan(epoch, first, jax.random.split(key, recipe.epochs))
+    return networks

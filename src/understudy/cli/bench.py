@@ -1,0 +1,136 @@
+"""`understudy bench`: the papers' tables, run again and printed beside what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.cli.app import Json, app, print_json, print_table
+
+if TYPE_CHECKING:
+    from understudy.benchmarks.result import Result
+
+bench = typer.Typer(help="Re-run the papers' tables, theirs beside ours.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+RESULTS = Path("benchmarks/results")
+Name = Annotated[str, typer.Argument(metavar="ID", help="One of the ids that `understudy bench list` shows.")]
+SizeOption = Annotated[str, typer.Option(help="quick: minutes; full: the number of repeats that the docs quote.")]
+Out = Annotated[Path, typer.Option(help="Folder of the results.", show_default=True)]
+
+
+@bench.command("list")
+def list_benchmarks(json: Json = False) -> None:
+    """Show all benchmarks: id, what is re-run, the paper, the data it needs."""
+    from understudy.benchmarks import registry
+
+    entries = [registry.get(name) for name in registry.names()]
+    if json:
+        print_json(
+            {
+                "benchmarks": [
+                    {
+                        "id": entry.id,
+                        "title": entry.title,
+                        "paper": entry.paper,
+                        "datasets": list(entry.datasets),
+                        "repeats": dict(entry.repeats),
+                    }
+                    for entry in entries
+                ]
+            }
+        )
+        return
+    columns = ("id", "what", "paper", "data", "repeats (quick, full)")
+    print_table(
+        "Benchmarks",
+        columns,
+        [
+            (e.id, e.title, e.paper, ", ".join(e.datasets), f"{e.repeats['quick']}, {e.repeats['full']}")
+            for e in entries
+        ],
+    )
+
+
+@bench.command("run")
+def run_benchmark(
+    name: Name,
+    size: SizeOption = "quick",
+    repeats: Annotated[int | None, typer.Option(help="Repeats, in place of the size's own number.")] = None,
+    out: Out = RESULTS,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = -1,
+    json: Json = False,
+) -> None:
+    """Run a benchmark, print the paper's figures beside ours, and write JSON and SVG figures.
+
+    Interrupted with Ctrl-C it loses nothing: the same command goes on with the repeats that are missing.
+    """
+    from understudy.benchmarks import registry, runner
+
+    benchmark = registry.get(name)
+    try:
+        result = runner.run(benchmark, size=size, repeats=repeats, out=out, jobs=jobs)  # pyright: ignore[reportArgumentType]
+    except KeyboardInterrupt:
+        typer.echo("interrupted: what was measured is kept, and the same command goes on from there.", err=True)
+        raise SystemExit(130) from None
+    _print(result, out, json)
+
+
+@bench.command("show")
+def show_result(name: Name, size: SizeOption = "full", out: Out = RESULTS, json: Json = False) -> None:
+    """Print the result of an earlier run."""
+    from understudy.benchmarks import registry
+    from understudy.benchmarks.result import read, result_path
+
+    benchmark = registry.get(name)
+    _print(read(result_path(out, benchmark.id, size)), out, json)
+
+
+def _print(result: Result, out: Path, json: bool) -> None:
+    body = result.body
+    if json:
+        print_json(body)
+        return
+    for table, rows in result.tables().items():
+        private = any("epsilon" in row for row in rows)
+        columns = ["", "metric", "paper", "measured", "95 % interval", "95 % of single runs"]
+        columns += ["ε paper", "ε unconditional", "ε data-dependent"] if private else []
+        print_table(table, columns, [_cells(row, private) for row in rows])
+    unsafe = list(dict.fromkeys(row["unsafe"] for row in result.rows if "unsafe" in row))
+    for reason in unsafe:
+        typer.echo(f"(unsafe) {reason}")
+    for note in body["notes"]:
+        typer.echo(note)
+    machine = body["machine"]
+    typer.echo(
+        f"{body['command']}: {body['seconds']:.0f} s on {machine['cores']} cores ({machine['cpu']}); "
+        f"figures: {', '.join(body['figures']) or 'none'}, in {out}"
+    )
+
+
+def _cells(row: Any, private: bool) -> list[str]:
+    mark = " (unsafe)" if "unsafe" in row else ""
+    cells = [
+        row["row"] + mark,
+        row["metric"],
+        _number(row["paper"]),
+        _number(row["mean"]),
+        _range(row["low"], row["high"]),
+        _range(row["run_low"], row["run_high"]),
+    ]
+    if private:
+        epsilon = row.get("epsilon", {})
+        cells += [_number(epsilon.get(kind)) for kind in ("paper", "unconditional", "data_dependent")]
+    return cells
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def _range(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{_number(low)} to {_number(high)}"
