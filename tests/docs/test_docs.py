@@ -1,0 +1,164 @@
+"""The documentation is true: its links resolve, and the commands and code that it marks as tested do run.
+
+A fenced block is tested when its info string ends in `test`:
+
+- `bash test`: every line is a command.
+- `console test`: lines that begin with `$` are commands; the lines after one are what it prints, in this order, with `...`
+  for lines, or the end of a line, that are left out. A command whose shown output begins with `error:` must fail.
+- `python test`: runs as it stands; blocks of one page share their names.
+
+The blocks of a page run one after another in an empty folder that holds docs/examples. Commands are `understudy ...` and
+`python FILE`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import runpy
+import shlex
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from understudy.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+_BLOCK = re.compile(r"^```(bash|console|python) test\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Pages that must keep at least one tested block: if a marker is lost, so is the test.
+TESTED = ("docs/start.md", "docs/guides/accounting.md", "docs/guides/private-classifier.md")
+
+
+def _check() -> Any:
+    spec = importlib.util.spec_from_file_location("docs_check", ROOT / "docs" / "check.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+check = _check()
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    line: int
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text("utf-8")
+    return [Block(m[1], text[: m.start()].count("\n") + 1, m[2]) for m in _BLOCK.finditer(text)]
+
+
+def steps(block: Block) -> Iterator[tuple[str, list[str]]]:
+    """The commands of a shell block, each with the lines that it is shown to print."""
+    prompt = "$ " if block.language == "console" else ""
+    command, shown = "", list[str]()
+    for line in block.text.replace("\\\n", " ").splitlines():
+        if not line.strip() or (not prompt and line.startswith("#")):
+            continue
+        if line.startswith(prompt):
+            if command:
+                yield command, shown
+            command, shown = line.removeprefix(prompt), []
+        else:
+            shown.append(line.strip())
+    if command:
+        yield command, shown
+
+
+def run(command: str) -> int:
+    """Run one command in this process; starting an interpreter for each would take longer than all of them."""
+    program, *arguments = shlex.split(command, comments=True)
+    try:
+        if program == "python":
+            runpy.run_path(arguments[0], run_name="__main__")
+        elif program == "understudy":
+            main(arguments)
+        else:
+            raise AssertionError(f"a tested block holds `{command}`; only `understudy` and `python FILE` are run")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def assert_shown(shown: list[str], output: str) -> None:
+    lines = iter(line.strip() for line in output.splitlines())
+    for wanted in shown:
+        if wanted == "...":
+            continue
+        start = wanted.removesuffix("...")
+        found = any(line.startswith(start) if start != wanted else line == wanted for line in lines)
+        assert found, f"not printed, or not in this order: {wanted}\n\n{output}"
+
+
+PAGES = [page for page in check.pages(ROOT) if blocks(page)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks(page):
+        where = f"{page.relative_to(ROOT)}:{block.line}"
+        if block.language == "python":
+            exec(compile("\n" * block.line + block.text, str(page), "exec"), names)
+            continue
+        for command, shown in steps(block):
+            capfd.readouterr()
+            code = run(command)
+            output = "".join(capfd.readouterr())
+            refused = bool(shown) and shown[0].startswith("error:")
+            assert (code != 0) == refused, f"{where}: `{command}` ended with {code}\n{output}"
+            assert_shown(shown, output)
+    assert os.listdir(tmp_path)
+
+
+def test_important_pages_are_tested() -> None:
+    tested = {str(page.relative_to(ROOT)) for page in PAGES}
+    assert tested >= set(TESTED)
+
+
+def test_every_link_resolves() -> None:
+    assert check.problems(ROOT) == []
+
+
+def test_broken_links_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "README.md").write_text(
+        "# Top\n\n[a](docs/a.md) [b](docs/b.md) [web](https://example.org)\n"
+        "[c](docs/a.md#two-words) [d](docs/a.md#three) [e](#top) [f](../out.md)\n"
+        "`[code](nowhere.md)`\n\n```\n[fenced](nowhere.md)\n```\n\n[g]: docs/c.md\n"
+    )
+    (tmp_path / "docs" / "a.md").write_text("## Two `words`\n\n## Two words\n\n[x](a.md#two-words-1)\n")
+    assert check.main([str(tmp_path)]) == 1
+    found = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[0] for line in found] == ["README.md:3", "README.md:4", "README.md:4", "README.md:11"]
+    assert "no docs/b.md" in found[0]
+    assert "no heading #three" in found[1]
+    assert "out of the repository" in found[2]
+
+
+def test_a_tree_without_faults_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "README.md").write_text("# Top\n[e](#top)\n")
+    assert check.main([str(tmp_path)]) == 0
+    assert "every link resolves" in capsys.readouterr().out
+
+
+def test_shell_blocks_are_read_as_they_are_meant() -> None:
+    block = Block("console", 1, "$ understudy a \\\n    b\none\n...\ntwo\n$ understudy c\n")
+    assert list(steps(block)) == [("understudy a      b", ["one", "...", "two"]), ("understudy c", [])]
+    block = Block("bash", 1, "# why\nunderstudy a  # note\n")
+    assert list(steps(block)) == [("understudy a  # note", [])]
