@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from understudy.cli import main
 
@@ -114,11 +115,13 @@ def test_page_runs(
     for block in blocks(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
         if block.language == "python":
-            exec(compile("\n" * block.line + block.text, str(page), "exec"), names)
+            with threadpool_limits(1):
+                exec(compile("\n" * block.line + block.text, str(page), "exec"), names)
             continue
         for command, shown in steps(block):
             capfd.readouterr()
-            code = run(command)
+            with threadpool_limits(1):  # small fits on a shared machine: threads would wait for each other
+                code = run(command)
             output = "".join(capfd.readouterr())
             refused = bool(shown) and shown[0].startswith("error:")
             assert (code != 0) == refused, f"{where}: `{command}` ended with {code}\n{output}"
