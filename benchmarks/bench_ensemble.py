@@ -216,7 +216,8 @@ def main() -> None:
             "cores": cores,
             "memory_gib": round(psutil.virtual_memory().total / 2**30),
             "load_average_before_each_round": load,
-            "note": "shared with other work while measuring; every time is the best over all rounds",
+            "note": "shared with other work while measuring; every time is the best over all rounds. The ceiling in "
+            "machine_at_most was measured under the same load, so on a busy machine the distances to it are too small",
         },
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("jax", "jaxlib", "equinox", "optax", "numpy", "scikit-learn")},
