@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -51,9 +51,15 @@ def classify(
         ledger=ledger,
         dataset=dataset,
     )
-    model = classify_table(
-        request, teachers=teachers, aggregator=aggregator, queries=queries, student=student, random_state=seed
+    released = classify_table(
+        request,
+        teachers=teachers,
+        aggregator=cast(Any, aggregator),
+        queries=queries,
+        student=student,
+        random_state=seed,
     )
+    model = released.model
     certificate = model.certificate_
     release = certificate.body["release"]
     result = {
@@ -67,6 +73,7 @@ def classify(
         "private_to_the_data_holder": {
             "teacher_agreement": model.private_agreement_,
             "epsilon_data_dependent": model.private_epsilon_data_dependent_,
+            "rows_with_other_labels": released.private_unlisted_rows,
         },
     }
     if as_json:
@@ -78,9 +85,14 @@ def classify(
         [[release["teachers"], release["queries"], release["labels"], ", ".join(map(str, result["classes"]))]],
     )
     typer.echo(
-        f"For your eyes only, not part of the release: the teachers agree by {model.private_agreement_:.0%} of their votes; "
-        f"data-dependent epsilon {model.private_epsilon_data_dependent_:.3g}."
+        "For your eyes only, not part of the release: the teachers agree by "
+        f"{model.private_agreement_:.0%} of their votes; data-dependent epsilon {model.private_epsilon_data_dependent_:.3g}."
     )
+    if released.private_unlisted_rows:
+        typer.echo(
+            f"{released.private_unlisted_rows} rows have a label that is too rare to be found privately; they took "
+            "part with a random one. --classes names such labels."
+        )
     typer.echo(f"Next: understudy verify {out}    understudy predict {out} NEW.csv --out predictions.csv")
 
 

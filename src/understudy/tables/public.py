@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
-import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
 from understudy.tables import values
-from understudy.tables.column import Column
+from understudy.tables.column import OTHER, Column
 from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.schema import Schema
 
@@ -34,18 +34,19 @@ def _filled(series: pd.Series, column: Column) -> Column:
         _, found = values.distinct(series)
         if not found:
             raise InputError(f"column {column.name!r} has no value in the public rows: drop it, or say its categories.")
-        return replace(column, categories=tuple(found), other=True)
+        # A value that is called "other" is left to the category of that name.
+        named = tuple(value for value in found if value != OTHER)
+        return replace(column, categories=named, other=True) if named else replace(column, categories=(OTHER,))
     if column.needs == "bounds":
         numbers, missing = values.numbers(series, column)
         if missing.all():
             raise InputError(f"column {column.name!r} has no value in the public rows: drop it, or say its bounds.")
-        low, high = float(np.min(numbers[~missing])), float(np.max(numbers[~missing]))
-        if low == high:
-            high = low + 1
-        if column.kind == "integer":
-            return replace(column, bounds=(int(low), int(high)))
+        low, high = (number.item() for number in (numbers[~missing].min(), numbers[~missing].max()))
         if column.kind == "datetime":
-            moments = pd.to_datetime([low, high], unit="s", utc=True)
-            return replace(column, bounds=(moments[0].to_pydatetime(), moments[1].to_pydatetime()))
+            return replace(column, bounds=(_moment(low), _moment(high)))
         return replace(column, bounds=(low, high))
     return column
+
+
+def _moment(seconds: int) -> datetime:
+    return datetime(1970, 1, 1) + timedelta(seconds=seconds)

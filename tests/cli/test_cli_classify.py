@@ -1,0 +1,528 @@
+"""`understudy classify` and `understudy predict`: two tables in, a release out; mistakes write and spend nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from understudy.cli.app import main
+from understudy.privacy import Certificate, Ledger
+from understudy.tables import Column, Schema
+
+FEATURES = ["mean radius", "mean texture", "mean area", "mean smoothness"]
+CLASSES = ("--classes", "malignant,benign")
+# lnmax with a fixed number of queries is the quickest to account for.
+FAST = ("--teachers", "8", "--epsilon", "8", "--seed", "0", "--aggregator", "lnmax", "--queries", "20")
+
+
+def table() -> pd.DataFrame:
+    loaded: Any = load_breast_cancer(as_frame=True)
+    labels = np.asarray(loaded.target_names)[loaded.target]
+    order = np.random.default_rng(0).permutation(len(labels))
+    return loaded.data[FEATURES].assign(diagnosis=labels).iloc[order].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def private() -> pd.DataFrame:
+    return table().head(250)
+
+
+@pytest.fixture(scope="module")
+def public() -> pd.DataFrame:
+    return table().drop(columns="diagnosis").iloc[250:400].reset_index(drop=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, private: pd.DataFrame, public: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Here commands run: both tables, a ledger, and nothing else."""
+    private.to_csv(tmp_path / "data.csv", index=False)
+    public.to_csv(tmp_path / "public.csv", index=False)
+    Ledger.create(tmp_path / "ledger.db").add_dataset("patients", epsilon=10.0, delta=1e-4)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory, private: pd.DataFrame, public: pd.DataFrame) -> Path:
+    made = tmp_path_factory.mktemp("made")
+    private.to_csv(made / "data.csv", index=False)
+    public.to_csv(made / "public.csv", index=False)
+    arguments = ("classify", made / "data.csv", "--target", "diagnosis", "--public", made / "public.csv")
+    with pytest.raises(SystemExit) as exit:
+        # Little noise: what it learns can then be judged.
+        main([*map(str, arguments), "--out", str(made / "release"), *CLASSES, *FAST, "--epsilon", "60"])
+    assert not exit.value.code
+    return made / "release"
+
+
+def cli(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as exit:
+        main([*map(str, arguments)])
+    printed = capsys.readouterr()
+    return int(exit.value.code or 0), printed.out, printed.err
+
+
+def classify(
+    capsys: pytest.CaptureFixture[str], *arguments: str | Path, target: str = "diagnosis", ledger: bool = True
+) -> tuple[int, str, str]:
+    charged = ("--ledger", "ledger.db", "--dataset", "patients") if ledger else ()
+    # What a test says comes last, and so replaces what is said here.
+    usual = ("--target", target, "--public", "public.csv", "--out", "release", *FAST, *charged)
+    return cli(capsys, "classify", "data.csv", *usual, *arguments)
+
+
+def result(printed: tuple[int, str, str]) -> dict[str, Any]:
+    code, out, err = printed
+    assert (code, err) == (0, ""), err
+    return json.loads(out)
+
+
+def files() -> set[str]:
+    return {path.name for path in Path().iterdir()}
+
+
+def book() -> Ledger:
+    return Ledger("ledger.db")
+
+
+def refused(
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    *arguments: str | Path,
+    code: int = 2,
+    target: str = "diagnosis",
+    entries: tuple[str, ...] = (),
+) -> str:
+    """It ends with `code` and says `words`; nothing is written, nothing is spent; these are the ledger's entries."""
+    before = files()
+    got, out, err = classify(capsys, *arguments, target=target)
+    assert (got, out) == (code, ""), err
+    assert words in err
+    assert err.startswith("error: ")
+    assert files() == before
+    assert book().spent("patients") == (0.0, 0.0)
+    assert tuple(entry.state for entry in book().entries("patients")) == entries
+    return err
+
+
+# ---- a classifier --------------------------------------------------------------------------------------------
+
+
+def test_classes_said_and_charged(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    made = result(classify(capsys, *CLASSES, "--aggregator", "confident-gnmax", "--json"))
+    assert made["classes"] == ["malignant", "benign"]
+    assert (made["teachers"], made["delta"]) == (8, 1e-5)
+    assert made["private_to_the_data_holder"]["rows_with_other_labels"] == 0
+    assert files() == {"data.csv", "public.csv", "ledger.db", "release"}
+    certificate = Certificate.load(folder / "release" / "certificate.json")
+    assert certificate.verify() <= made["epsilon"] <= 8.0
+    assert "teacher_agreement" not in json.dumps(certificate.to_json())
+    (entry,) = book().entries("patients")
+    assert (entry.state, entry.purpose) == ("committed", "classify diagnosis")
+    assert entry.counted == (made["epsilon"], made["delta"])
+    assert entry.certificate == certificate.to_json()
+
+    code, _, err = classify(capsys, *CLASSES, "--out", "again")
+    assert code == 3
+    assert "Remaining" in err
+    assert "again" not in files()
+    assert len(book().entries("patients")) == 1
+
+
+def test_classes_estimated_and_readable(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    code, out, err = classify(capsys)
+    assert (code, err) == (0, "")
+    assert "benign, malignant" in out
+    assert "For your eyes only" in out
+    assert "too rare" not in out
+    assert "Next: understudy verify release" in out
+    assert cli(capsys, "verify", folder / "release")[0] == 0
+    certificate = Certificate.load(folder / "release" / "certificate.json")
+    assert [type(event).__name__ for event in certificate.events][:2] == ["DeltaEvent", "LaplaceEvent"]
+    assert book().spent("patients") == (certificate.epsilon, certificate.delta)
+    assert 7.9 < certificate.epsilon <= 8.0
+
+
+def test_a_label_too_rare_to_be_found_does_not_waste_the_run(
+    capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame
+) -> None:
+    rare = private.copy()
+    rare.loc[[3, 77], "diagnosis"] = "unsure"
+    rare.to_csv("data.csv", index=False)
+    code, out, err = classify(capsys)
+    assert (code, err) == (0, "")
+    assert "2 rows have a label that is too rare" in out
+    assert "benign, malignant" in out
+    assert "unsure" not in (folder / "release" / "manifest.json").read_text()
+
+
+def test_an_estimate_that_finds_one_class_is_spent(
+    capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame
+) -> None:
+    lopsided = private.assign(diagnosis="benign")
+    lopsided.loc[0, "diagnosis"] = "malignant"
+    lopsided.to_csv("data.csv", index=False)
+    code, _, err = classify(capsys)
+    assert code == 2
+    assert "which is spent. Say them with --classes" in err
+    assert book().spent("patients") == (8.0, 1e-5), "it has drawn, so it counts"
+    assert "release" not in files()
+
+
+def test_a_schema_says_features_and_classes(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    features = [Column(name, "continuous", bounds=(0.0, 3000.0)) for name in FEATURES]
+    label = Column("diagnosis", "categorical", categories=("benign", "malignant"))
+    # The file names another target: the command line decides.
+    Schema((*features, label), FEATURES[0]).write("schema.yaml")
+    printed = classify(capsys, "--schema", "schema.yaml", "--json", ledger=False)
+    assert set(result(printed)["classes"]) == {"benign", "malignant"}
+    manifest = json.loads((folder / "release" / "manifest.json").read_text())
+    assert manifest["schema"]["target"] == "diagnosis"
+    assert manifest["schema"]["columns"][0] == {"name": "mean radius", "kind": "continuous", "bounds": [0.0, 3000.0]}
+
+
+@pytest.mark.parametrize(
+    ("values", "arguments", "classes"),
+    [
+        ([0, 1], (), [0, 1]),
+        ([1.0, 2.0], ("--classes", "1, 2"), [1, 2]),
+        ([False, True], ("--classes", "True,False"), [False, True]),
+    ],
+)
+def test_targets_that_are_no_text(
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    private: pd.DataFrame,
+    values: list[Any],
+    arguments: tuple[str, ...],
+    classes: list[Any],
+) -> None:
+    sick = private["diagnosis"] == "malignant"
+    private.assign(diagnosis=np.where(sick, values[1], values[0])).to_parquet("data.parquet")
+    usual = ("--target", "diagnosis", "--public", "public.csv", "--out", "release", *FAST)
+    made = result(cli(capsys, "classify", "data.parquet", *usual, *arguments, "--json"))
+    assert made["classes"] == classes
+    predicted = result(cli(capsys, "predict", "release", "public.csv", "--json"))
+    assert set(predicted["predictions"]["diagnosis"]) <= set(classes)
+
+
+def test_constant_columns_and_missing_values_work(
+    capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame, public: pd.DataFrame
+) -> None:
+    gaps = private.assign(site="north", same=1.0)
+    gaps.loc[5, "mean radius"] = np.nan
+    gaps.to_csv("data.csv", index=False)
+    public.assign(site="north", same=1.0).to_csv("public.csv", index=False)
+    assert result(classify(capsys, *CLASSES, "--json"))["labels"] > 0
+
+
+# ---- what is refused -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--teachers", "251"), "251 teachers for 250 rows"),
+        (("--teachers", "0"), "--teachers 0 must be at least 1"),
+        (("--queries", "0"), "between 1 and the 150 public rows"),
+        (("--queries", "151"), "between 1 and the 150 public rows"),
+        (("--aggregator", "gnmx"), "Did you mean 'gnmax'"),
+        (("--student", "forrest"), "Did you mean 'forest'"),
+        (("--seed", "-1"), "--seed -1 must lie between 0"),
+        (("--epsilon", "0"), "epsilon"),
+        (("--epsilon", "nan"), "epsilon"),
+        (("--delta", "1"), "delta"),
+        (("--delta", "0"), "needs a --delta above 0"),
+        (("--epsilon", "0.5"), "250 rows are too few for two of them"),
+        (("--classes", "malignant"), "has one class only"),
+        (("--classes", "malignant,healthy"), "'benign' is none of its categories"),
+        (("--classes", "malignant,malignant,benign"), "more than once"),
+        (("--classes", "malignant,,benign"), "a label is empty"),
+        (("--public", "data.csv"), "is the sensitive table itself"),
+        (("--public", "pulbic.csv"), "Did you mean 'public.csv'"),
+        (("--schema", "none.yaml"), "there is no file"),
+        (("--dataset", "patient"), "holds 'patients'"),
+        (("--ledger", "none.db"), "There is no ledger"),
+        (("--out", "data.csv"), "exists and is no folder"),
+        (("--out", "data.csv/release"), "Name another place"),
+    ],
+)
+def test_wrong_arguments(
+    capsys: pytest.CaptureFixture[str], folder: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    refused(capsys, words, *arguments)
+
+
+def test_a_ledger_needs_a_dataset(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    code, _, err = classify(capsys, "--ledger", "ledger.db", ledger=False)
+    assert (code, "belong together" in err) == (2, True)
+
+
+def test_a_target_that_is_not_there(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    refused(capsys, "data.csv has no column 'diagnosys'. Did you mean 'diagnosis'?", target="diagnosys")
+
+
+def test_a_target_that_is_no_class(capsys: pytest.CaptureFixture[str], folder: Path, public: pd.DataFrame) -> None:
+    public.drop(columns="mean area").assign(diagnosis="benign").to_csv("public.csv", index=False)
+    refused(capsys, "is continuous; a classifier needs categories", target="mean area")
+
+
+def test_fractions_and_words_are_no_numbered_classes(
+    capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame
+) -> None:
+    private.assign(diagnosis=np.where(private["diagnosis"] == "benign", 0.5, 1.5)).to_csv("data.csv", index=False)
+    refused(capsys, "must be text or whole numbers", "--classes", "0.5,1.5")
+    refused(capsys, "holds numbers, so must the list", *CLASSES)
+    private.assign(diagnosis=private["diagnosis"] == "benign").to_csv("data.csv", index=False)
+    refused(capsys, "holds true and false, so must the list", *CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("name", "existing"), [("an existing release", "manifest.json"), ("an existing folder", "notes.txt")]
+)
+def test_an_output_folder_that_holds_something(
+    capsys: pytest.CaptureFixture[str], folder: Path, name: str, existing: str
+) -> None:
+    (folder / "release").mkdir()
+    (folder / "release" / existing).write_text(name)
+    refused(capsys, "exists and is not empty", *CLASSES)
+    assert (folder / "release" / existing).read_text() == name
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="this user may write everywhere")
+def test_a_folder_that_may_not_be_written(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    locked = folder / "locked"
+    locked.mkdir(mode=0o500)
+    refused(capsys, "cannot write to", "--out", "locked/release", *CLASSES)
+
+
+def _edit(column: str, row: int, value: Any) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    def edit(frame: pd.DataFrame) -> pd.DataFrame:
+        changed = frame.astype({column: object})
+        changed.loc[row, column] = value
+        return changed
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (_edit("diagnosis", 7, None), "data.csv: the target 'diagnosis' is missing in 1 of 250 rows, first in row 8"),
+        (lambda f: f.assign(diagnosis="benign"), "data.csv: the target 'diagnosis' has one class only"),
+        (_edit("mean area", 4, np.inf), "data.csv: column 'mean area', row 5 (the first is row 1): the value inf"),
+        (_edit("mean area", 4, "big"), "the value 'big' is not a number"),
+        (lambda f: f[:5], "8 teachers for 5 rows"),
+        (lambda f: f[:0], "but no rows"),
+        (lambda f: f.drop(columns="mean area"), "data.csv lacks column 'mean area', which public.csv has"),
+        (lambda f: f.rename(columns={"mean area": "mean aera"}), "Did you mean 'mean aera'"),
+        (lambda f: f.assign(age=1), "data.csv has column 'age', which public.csv does not have"),
+        (lambda f: f.set_axis(["a", "b", "b", "c", "diagnosis"], axis=1), "duplicate column names: 'b'"),
+    ],
+)
+def test_sensitive_rows_that_do_not_fit(
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    private: pd.DataFrame,
+    edit: Callable[[pd.DataFrame], pd.DataFrame],
+    words: str,
+) -> None:
+    edit(private).to_csv("data.csv", index=False)
+    refused(capsys, words, *CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda f: f.drop(columns="mean area"), "data.csv has column 'mean area', which public.csv does not have"),
+        (lambda f: f.assign(age=1), "data.csv lacks column 'age', which public.csv has"),
+        (_edit("mean area", 4, np.inf), "public.csv: column 'mean area', row 5"),
+        (lambda f: f.assign(**{"mean area": np.nan}), "public.csv: column 'mean area' has no value"),
+        (lambda f: f.assign(**{"mean area": 7}), "--schema FILE says it instead"),
+        (lambda f: f.assign(**{"mean area": "wide"}), "data.csv: column 'mean area', row 1"),
+        (lambda f: f[:0], "public.csv has columns"),
+        (lambda f: f[[]].assign(diagnosis="benign"), "no columns"),
+        (lambda f: f.set_axis(["a", "b", "b", "c"], axis=1), "duplicate column names: 'b'"),
+    ],
+)
+def test_public_rows_that_do_not_fit(
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    public: pd.DataFrame,
+    edit: Callable[[pd.DataFrame], pd.DataFrame],
+    words: str,
+) -> None:
+    edit(public).to_csv("public.csv", index=False)
+    refused(capsys, words, *CLASSES)
+
+
+def test_a_schema_that_does_not_fit(
+    capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame, public: pd.DataFrame
+) -> None:
+    columns = tuple(Column(name, "continuous", bounds=(0.0, 3000.0)) for name in FEATURES)
+    schema = ("--schema", "schema.yaml", *CLASSES)
+    Schema(columns[1:]).write("schema.yaml")
+    refused(capsys, "data.csv has column 'mean radius', which schema.yaml does not have", *schema)
+    Schema((*columns, Column("age", "boolean"))).write("schema.yaml")
+    refused(capsys, "data.csv lacks column 'age', which schema.yaml has", *schema)
+    Schema((*columns[1:], Column("mean radius", "continuous"))).write("schema.yaml")
+    refused(capsys, "the schema does not say the bounds of 'mean radius'", *schema)
+    Schema(columns).write("schema.yaml")
+    _edit("mean area", 4, None)(private).to_csv("data.csv", index=False)
+    assert "--schema FILE" not in refused(capsys, "data.csv: column 'mean area' has a missing value in row 5", *schema)
+    private.to_csv("data.csv", index=False)
+    _edit("mean area", 4, None)(public).to_csv("public.csv", index=False)
+    refused(capsys, "public.csv: column 'mean area' has a missing value in row 5", *schema)
+
+
+def test_identifiers_are_refused_before_the_classes_are_paid_for(
+    capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame, public: pd.DataFrame
+) -> None:
+    for name, frame in (("data.csv", private), ("public.csv", public)):
+        frame.assign(id=np.arange(len(frame)) * 2**50).to_csv(name, index=False)
+    refused(capsys, "usually an identifier")
+
+
+@pytest.mark.parametrize("which", ["data.csv", "public.csv"])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"\n\n", "only white space"),
+        ("größe,diagnosis\n1,ja\n2,nein\n".encode("latin-1"), "is not UTF-8"),
+        ("a,diagnosis\n1,x\n".encode("utf-16"), "UTF-16"),
+        (b"a,b\n1,2\n1,2,3\n", "not all of one length"),
+    ],
+)
+def test_files_that_are_no_tables(
+    capsys: pytest.CaptureFixture[str], folder: Path, which: str, content: bytes, words: str
+) -> None:
+    (folder / which).write_bytes(content)
+    assert which in refused(capsys, words, *CLASSES)
+
+
+def test_a_line_of_a_gigabyte(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    with (folder / "data.csv").open("wb") as file:
+        file.write(b"a,diagnosis\n1,")
+        file.truncate(2**30)
+    refused(capsys, "this is not text", *CLASSES)
+    with (folder / "data.csv").open("wb") as file:
+        file.write(b"a" * (20 << 20))
+        file.truncate(2**30)
+    refused(capsys, "a line of more than 16 MB", *CLASSES)
+
+
+def test_a_budget_that_buys_no_label_is_given_back(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    refused(
+        capsys,
+        "does not fit the budget",
+        *CLASSES,
+        "--aggregator",
+        "gnmax",
+        "--delta",
+        "0",
+        code=3,
+        entries=("released",),
+    )
+
+
+def test_a_limit_that_is_too_small(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    refused(capsys, "Remaining: 10", *CLASSES, "--epsilon", "11", code=3)
+    code, out, _ = classify(capsys, *CLASSES, "--epsilon", "11", "--json")
+    assert code == 3
+    assert json.loads(out)["error"] == "budget"
+
+
+# ---- the release, used ---------------------------------------------------------------------------------------
+
+
+def test_predictions(capsys: pytest.CaptureFixture[str], release: Path, folder: Path) -> None:
+    test = table()[400:]
+    test.to_csv("new.csv", index=False)
+    code, out, err = cli(capsys, "predict", release, "new.csv", "--out", "labels.csv")
+    assert (code, err) == (0, "")
+    assert "Wrote 169 predictions to labels.csv" in out
+    written = pd.read_csv("labels.csv")
+    assert list(written) == ["diagnosis", "probability of malignant", "probability of benign"]
+    assert np.asarray(written.iloc[:, 1:].sum(axis=1)) == pytest.approx(1.0, abs=1e-5)
+    assert np.mean(np.asarray(written["diagnosis"]) == np.asarray(test["diagnosis"])) > 0.7
+    code, out, _ = cli(capsys, "predict", release, "new.csv")
+    assert (code, out) == (0, written.to_csv(index=False))
+    shown = result(cli(capsys, "predict", release, "new.csv", "--json"))
+    assert (shown["rows"], shown["out"]) == (169, None)
+    assert shown["predictions"]["diagnosis"] == written["diagnosis"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda f: f.drop(columns="mean area"), "new.csv lacks column 'mean area', which the classifier needs"),
+        (lambda f: f.rename(columns={"mean area": "mean aera"}), "Did you mean 'mean aera'"),
+        (_edit("mean area", 4, np.inf), "new.csv: column 'mean area', row 5 (the first is row 1): the value inf"),
+        (_edit("mean area", 4, "big"), "the value 'big' is not a number"),
+    ],
+)
+def test_rows_that_cannot_be_labelled(
+    capsys: pytest.CaptureFixture[str],
+    release: Path,
+    folder: Path,
+    public: pd.DataFrame,
+    edit: Callable[[pd.DataFrame], pd.DataFrame],
+    words: str,
+) -> None:
+    edit(public).to_csv("new.csv", index=False)
+    code, _, err = cli(capsys, "predict", release, "new.csv", "--out", "labels.csv")
+    assert code == 2
+    assert words in err
+    assert "labels.csv" not in files()
+
+
+@pytest.mark.parametrize(
+    ("out", "words"), [("labels.txt", "suffix '.txt'"), ("none/labels.csv", "no folder none"), (".", "suffix ''")]
+)
+def test_predictions_that_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], release: Path, folder: Path, out: str, words: str
+) -> None:
+    before = files()
+    code, _, err = cli(capsys, "predict", release, "public.csv", "--out", out)
+    assert code == 2
+    assert words in err
+    assert files() == before
+
+
+def _flip_last_byte(folder: Path) -> None:
+    path = folder / "arrays.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (_flip_last_byte, "its checksum is not the one in the manifest"),
+        (lambda f: (f / "arrays.safetensors").unlink(), "is damaged"),
+        (lambda f: (f / "manifest.json").unlink(), "holds no readable manifest.json"),
+        (lambda f: (f / "manifest.json").write_text("{"), "manifest.json"),
+        (shutil.rmtree, "is no folder"),
+    ],
+)
+def test_a_damaged_release(
+    capsys: pytest.CaptureFixture[str], release: Path, folder: Path, damage: Callable[[Path], object], words: str
+) -> None:
+    broken = folder / "broken"
+    shutil.copytree(release, broken)
+    damage(broken)
+    code, _, err = cli(capsys, "predict", broken, "public.csv", "--out", "labels.csv")
+    assert code == 2
+    assert words in err
+    assert "labels.csv" not in files()
