@@ -159,6 +159,20 @@ def test_filter_checks_one_fixed_order_and_never_passes_the_limit() -> None:
     assert budget.spent().order == orders.pop()
 
 
+def test_the_fixed_order_survives_charges_of_other_kinds() -> None:
+    budget = Budget(4.0, 1e-5)
+    mechanism = ConfidentGNMax(threshold=75, sigma_threshold=60.0, sigma=40.0)
+    mechanism.answer(VOTES, budget)
+    order = budget.filter_order
+    budget.charge(LaplaceEvent(1.0))
+    fresh = Budget(4.0, 1e-5)
+    fresh.charge(LaplaceEvent(1.0), *budget.events[:1])
+    mechanism.answer(VOTES, fresh)
+    mechanism.answer(VOTES, budget)
+    assert fresh.filter_order != order, "a filter that began later would have chosen another order"
+    assert budget.filter_order == order
+
+
 def test_a_refused_hold_leaves_the_budget_as_it_was() -> None:
     budget = Budget(0.5, 1e-5)
     with pytest.raises(BudgetExceeded):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from understudy.privacy.accountant import Observed, event_rdp, observed_rdp
 from understudy.privacy.argmax import gnmax_logq, half_gap_gnmax_logq, lnmax_logq, threshold_logq
 from understudy.privacy.events import GNMaxEvent, LNMaxEvent
+from understudy.privacy.moments import data_dependent_lnmax_moments
 
 votes = st.lists(st.integers(0, 12), min_size=2, max_size=3).filter(lambda v: sum(v) > 0)
 ORDERS = (1.5, 2.0, 3.0, 8.0, 33.0)
@@ -60,6 +61,16 @@ def test_continuous_q_does_not_cover_the_discrete_gaussian() -> None:
     error = argmax_distribution(counts, "gaussian", 3.0)[1]
     assert math.exp(gnmax_logq([counts], 3.0)[0]) < error
     assert math.exp(gnmax_logq([counts], 3.0, noise="discrete")[0]) >= error
+
+
+def test_the_2017_bound_is_not_used_where_it_does_not_hold() -> None:
+    """q must lie below 1 / (exp(2 gamma) + 1); between that and exp(-2 gamma) the expression is finite, but no bound."""
+    for gamma in (0.05, 0.5, 2.0):
+        edge = -np.logaddexp(0.0, 2 * gamma)
+        logq = np.array([edge - 1e-6, edge + 1e-6, (edge - 2 * gamma) / 2])
+        cost = data_dependent_lnmax_moments(logq, gamma, [1.0, 8.0])
+        assert np.all(np.isfinite(cost[0]))
+        assert np.all(np.isinf(cost[1:]))
 
 
 def test_unsound_shortcuts_are_not_taken() -> None:

@@ -118,6 +118,11 @@ def test_noise_differs_between_calls_and_has_no_seed() -> None:
     assert list(first) != list(NoisyCounts(0.1).release([0] * 20, budget))
 
 
+def test_fresh_budgets_do_not_repeat_noise() -> None:
+    draws = [tuple(NoisyCounts(0.1).release([0] * 20, Budget(1.0))) for _ in range(3)]
+    assert len(set(draws)) == 3
+
+
 def test_charges_of_the_other_mechanisms() -> None:
     budget = Budget(1e3, 1e-5)
     NoisyCounts(0.5).release([1], budget)

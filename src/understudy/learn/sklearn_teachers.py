@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from threadpoolctl import threadpool_limits
 
 from understudy.errors import InputError
 from understudy.learn import inputs
@@ -51,12 +52,13 @@ class SklearnTeachers:
         inputs.fits(len(rows), len(labels), shards)
         streams = np.random.SeedSequence(seed).generate_state(shards.teachers)
         held = (shards.of(teacher) for teacher in range(shards.teachers))
-        self.teachers_ = list(
-            Parallel(n_jobs=self.jobs, prefer="threads")(
-                delayed(_fit_one)(self.estimator, rows[mine], labels[mine], int(stream) >> 1)
-                for mine, stream in zip(held, streams, strict=True)
+        with threadpool_limits(1):  # the teachers share the cores; threads inside each of them would only fight
+            self.teachers_ = list(
+                Parallel(n_jobs=self.jobs, prefer="threads")(
+                    delayed(_fit_one)(self.estimator, rows[mine], labels[mine], int(stream) >> 1)
+                    for mine, stream in zip(held, streams, strict=True)
+                )
             )
-        )
         self.features_ = rows.shape[1]
         return self
 

@@ -260,9 +260,9 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         gaps = ranked[:, -1] - ranked[:, -2]
         self.private_agreement_ = float(gaps.mean() / self.teachers)
         observed = voting.observed(votes, answers)
-        self.private_epsilon_data_dependent_ = data_dependent_epsilon(
-            [observed], self._extra_events(), budget.delta
-        ).epsilon
+        seen = data_dependent_epsilon([observed], self._extra_events(), budget.delta).epsilon
+        # The unconditional one holds for this dataset too, and its accounting may be the tighter.
+        self.private_epsilon_data_dependent_ = min(seen, budget.spent().epsilon)
         self.agreement_ = None
         if self.agreement_epsilon:
             # One teacher's vote moves the gap of each row by two at most.
