@@ -38,6 +38,7 @@ _TUNING = 1000
 def _parts(size: Size, repeats: int) -> list[Part]:
     quick = size == "quick"
     folds = [2, 5, 10, 20] if quick else list(range(2, 21))
+    search = {"step": 3, "largest": 1} if quick else {"step": 1, "largest": 1000}
     at_once = min(repeats, 10)
     parts: list[Part] = []
     for imputation in _IMPUTATIONS:
@@ -54,9 +55,9 @@ def _parts(size: Size, repeats: int) -> list[Part]:
             Part(f"pate {imputation}", f"{_HERE}.pate:measure", pate, repeats, together=at_once),
             Part(f"grid {imputation}", f"{_HERE}.networks:measure_grid", grid, repeats, together=at_once),
             Part(f"network {imputation}", f"{_HERE}.networks:measure", shared, repeats, together=at_once),
-            Part(f"classifiers {imputation}", f"{_HERE}.classifiers:measure", {**shared, "grids": True}, repeats),
+            Part(f"classifiers {imputation}", f"{_HERE}.classifiers:measure", {**shared, "grid": search}, repeats),
         ]
-    raw = {"imputation": "by-class", "scaled": False, "folds": [], "grids": False}
+    raw = {"imputation": "by-class", "scaled": False, "folds": [], "grid": None}
     parts.append(Part("classifiers unscaled", f"{_HERE}.classifiers:measure", raw, repeats))
     parts.append(Part("honest", f"{_HERE}.honest:measure", {"trials": ["the recipe"], "bounds": True}, repeats))
     tried = {"trials": _QUICK_TRIALS if quick else list(TRIED), "bounds": False}

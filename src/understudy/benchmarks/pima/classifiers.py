@@ -38,8 +38,8 @@ def _one(settings: Mapping[str, Any], repeat: int) -> dict[str, float | list[flo
     }
     for name, model in printed().items():
         found |= _scored(name, model.fit(data.X, data.y), data)
-    if settings["grids"]:
-        for name, (model, grid) in searches().items():
+    if settings["grid"]:
+        for name, (model, grid) in searches(**settings["grid"]).items():
             found |= _searched(name, model, grid, data)
     for name in ("LR 1", "SVM") if settings["folds"] else ():
         found |= cross_validated(name, printed()[name], data, settings["folds"], repeat)
@@ -58,15 +58,17 @@ def printed() -> dict[str, Any]:
     }
 
 
-def searches() -> dict[str, tuple[Any, dict[str, list[float]]]]:
+def searches(*, step: int, largest: float) -> dict[str, tuple[Any, dict[str, list[float]]]]:
+    """The thesis' searches; every `step`-th value up to `largest` of each grid."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
 
+    first, second = ([C for C in grid[::step] if C <= largest] for grid in (GRID_1, GRID_2))
     return {
         # scikit-learn has replaced penalty="l1"/"l2" by l1_ratio=1/0.
-        "LR 1": (LogisticRegression(solver="liblinear"), {"C": list(GRID_1), "l1_ratio": [0.0, 1.0]}),
-        "LR 2": (LogisticRegression(solver="lbfgs"), {"C": list(GRID_2)}),
-        "SVM": (SVC(kernel="linear", max_iter=_SVM_STEPS), {"C": list(GRID_1)}),
+        "LR 1": (LogisticRegression(solver="liblinear"), {"C": first, "l1_ratio": [0.0, 1.0]}),
+        "LR 2": (LogisticRegression(solver="lbfgs"), {"C": second}),
+        "SVM": (SVC(kernel="linear", max_iter=_SVM_STEPS), {"C": first}),
     }
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from itertools import pairwise
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +31,10 @@ _OPTIMISERS = {
     "rmsprop": lambda: optax.rmsprop(1e-3, decay=0.9, eps=1e-7),
 }
 
-# Networks trained by one program: enough to fill the vector lanes, few enough that their rows stay in the cache.
-_PLACES = (32, 256)
+# Networks trained by one call of a program, which is compiled for this number: more of them fill the caches, not the
+# vector lanes. Slots for rows come in few sizes for the same reason: a compilation costs seconds.
+_PLACES = 64
+_FEWEST_BATCHES = 4
 
 _State = tuple[MLP, optax.OptState]
 
@@ -50,10 +53,10 @@ def start(hidden: Sequence[tuple[int, int, int]], features: int, *, seed: int) -
     generator = np.random.default_rng(seed)
     widest = tuple(max(layer) for layer in zip(*hidden, strict=True))
     sizes = (features, *widest, 1)
-    weights = [np.zeros((len(hidden), out, inp), np.float32) for inp, out in zip(sizes[:-1], sizes[1:], strict=True)]
+    weights = [np.zeros((len(hidden), out, inp), np.float32) for inp, out in pairwise(sizes)]
     for net, layers in enumerate(hidden):
         own = (features, *layers, 1)
-        for layer, (inp, out) in enumerate(zip(own[:-1], own[1:], strict=True)):
+        for layer, (inp, out) in enumerate(pairwise(own)):
             reach = (6.0 / (inp + out)) ** 0.5
             weights[layer][net, :out, :inp] = generator.uniform(-reach, reach, (out, inp))
     blank = MLP(features, widest, 1, key=jax.random.key(0))
@@ -74,19 +77,18 @@ def train(
     """Touches private data: train each network on the rows that its mask holds, in batches drawn anew every epoch."""
     total, rows = held.shape
     alike = bool(np.all(held == held[:1]))
-    # Few shapes, so that few programs are compiled: slots that hold nothing are never trained on, and networks that
-    # fill up a program's places are thrown away.
-    slots = recipe.batch << max(0, -(-rows // recipe.batch) - 1).bit_length()
+    slots = recipe.batch * max(_FEWEST_BATCHES, 1 << max(0, -(-rows // recipe.batch) - 1).bit_length())
     X, y, held = (np.pad(a, ((0, 0), (0, slots - rows), (0, 0))[: a.ndim]) for a in (X, y, held))
     steps = -(-int(held.sum(axis=1).max()) // recipe.batch)
-    places = next((p for p in _PLACES if p >= total), _PLACES[-1])
-    keys = jax.random.split(jax.random.key(seed), -(-total // places))
+    keys = jax.random.split(jax.random.key(seed), -(-total // _PLACES))
     parts: list[MLP] = []
-    for first, key in zip(range(0, total, places), keys, strict=True):
-        part = np.minimum(np.arange(first, first + places), total - 1)
+    for first, key in zip(range(0, total, _PLACES), keys, strict=True):
+        # Places that are left over train the last network again; they are dropped below.
+        part = np.minimum(np.arange(first, first + _PLACES), total - 1)
         some = jax.tree.map(lambda leaf, part=part: leaf[part], networks)
         arrays = (X[part].astype(np.float32), y[part].astype(np.float32), held[part], l2[part].astype(np.float32))
-        parts.append(_train(recipe, alike, some, *map(jnp.asarray, arrays), steps, key))
+        length = (recipe.epochs, steps)
+        parts.append(_train(recipe.optimiser, recipe.batch, alike, some, *map(jnp.asarray, arrays), length, key))
     return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:total], *parts)
 
 
@@ -115,16 +117,17 @@ def _loss(
     return jnp.sum(each * held) / jnp.maximum(held.sum(), 1) + l2 * penalty
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def _train(
-    recipe: Recipe,
+    method: Optimiser,
+    batch: int,
     alike: bool,
     networks: MLP,
     X: Float[Array, "networks slots features"],
     y: Float[Array, "networks slots"],
     held: Bool[Array, "networks slots"],
     l2: Float[Array, " networks"],
-    steps: int,
+    length: tuple[int, int],
     key: PRNGKeyArray,
 ) -> MLP:
     """Touches private data: all epochs of all networks, as one program.
@@ -132,26 +135,26 @@ def _train(
     Where all networks hold the same slots (`alike`) one order serves them all: a batch is then one plain gather, which
     halves the time. Slots that hold no row stand at the end of the order, and a batch without any row is no step.
     """
-    optimiser = _OPTIMISERS[recipe.optimiser]()
+    optimiser = _OPTIMISERS[method]()
+    epochs, steps = length
 
-    def one_step(net: MLP, moments: optax.OptState, x: Array, y: Array, here: Array, l2: Array) -> _State:
+    def one_step(net: Any, moments: optax.OptState, x: Array, y: Array, here: Array, l2: Array) -> _State:
         slope = jax.grad(_loss)(net, x, y, here, l2)
         change, after = optimiser.update(slope, moments, net)
         real = here.any()
         pick = lambda new, old: jnp.where(real, new, old)  # noqa: E731
         return jax.tree.map(pick, optax.apply_updates(net, change), net), jax.tree.map(pick, after, moments)
 
-    def epoch(state: _State, key: Array) -> tuple[_State, None]:
+    def epoch(number: Array, state: _State) -> _State:
         mask = held[0] if alike else held
-        order = jnp.argsort(jax.random.uniform(key, mask.shape) + jnp.where(mask, 0.0, 2.0))
+        drawn = jax.random.uniform(jax.random.fold_in(key, number), mask.shape)
+        order = jnp.argsort(drawn + jnp.where(mask, 0.0, 2.0))
 
         def step(number: Array, state: _State) -> _State:
-            chosen = jax.lax.dynamic_slice_in_dim(order, number * recipe.batch, recipe.batch, axis=-1)
-            batch = [a[:, chosen] if alike else jax.vmap(lambda row, c: row[c])(a, chosen) for a in (X, y, held)]
-            return jax.vmap(one_step)(*state, *batch, l2)
+            chosen = jax.lax.dynamic_slice_in_dim(order, number * batch, batch, axis=-1)
+            rows = [a[:, chosen] if alike else jax.vmap(lambda row, c: row[c])(a, chosen) for a in (X, y, held)]
+            return jax.vmap(one_step)(*state, *rows, l2)
 
-        return jax.lax.fori_loop(0, steps, step, state), None
+        return jax.lax.fori_loop(0, steps, step, state)
 
-    first = (networks, jax.vmap(optimiser.init)(networks))
-    (networks, _), _ = jax.lax.scan(epoch, first, jax.random.split(key, recipe.epochs))
-    return networks
+    return jax.lax.fori_loop(0, epochs, epoch, (networks, jax.vmap(optimiser.init)(networks)))[0]

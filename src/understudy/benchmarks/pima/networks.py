@@ -28,10 +28,10 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Found]:
     for name, recipe in {"NN 1": PRINTED, "NN 1 longer": LONGER}.items():
         outputs = probability(fit(X, y, recipe=recipe, seed=repeats[0]), X_test)
         for one, data, output in zip(found, splits, outputs, strict=True):
-            one |= scores(name, data.y_test, output)
+            one.update(scores(name, data.y_test, output))
     if settings["folds"]:
         for one, data, repeat in zip(found, splits, repeats, strict=True):
-            one |= _cross_validated(data, settings["folds"], repeat)
+            one.update(_cross_validated(data, settings["folds"], repeat))
     return found
 
 
@@ -67,8 +67,9 @@ def _cross_validated(data: Split, folds: Sequence[int], seed: int) -> Found:
 def measure_grid(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Found]:
     """The grid of Section 4.4.2, chosen as the thesis does, on the test rows, and as one may, on a fifth of the training
     rows. The first is the largest of a hundred accuracies on the very rows that it is reported for."""
-    shapes = [tuple(s) for s in itertools.product(*settings["neurons"])]
-    plan = list(itertools.product(shapes, settings["l2"]))
+    plan: list[tuple[Any, float]] = [
+        (tuple(shape), l2) for shape in itertools.product(*settings["neurons"]) for l2 in settings["l2"]
+    ]
     splits = [split(r, settings["imputation"]) for r in repeats]
     found: list[Found] = [{} for _ in repeats]
     for batch in settings["batches"]:
@@ -85,7 +86,7 @@ def measure_grid(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Fo
 
 
 def _grid(
-    splits: Sequence[Split], plan: Sequence[tuple[tuple[int, ...], float]], recipe: Recipe, seed: int
+    splits: Sequence[Split], plan: Sequence[tuple[Any, float]], recipe: Recipe, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Accuracies (repeats x grid): of networks trained on all training rows, on the test rows; and of networks trained
     on four fifths of them, on the last fifth."""
@@ -95,7 +96,7 @@ def _grid(
         np.repeat(np.stack([getattr(s, name) for s in splits]), many, axis=0) for name in ("X", "y", "X_test", "y_test")
     )
     l2 = np.tile([penalty for _, penalty in plan], len(splits))
-    networks = start([cast("tuple[int, int, int]", shape) for shape, _ in plan] * len(splits), X.shape[2], seed=seed)
+    networks = start([shape for shape, _ in plan] * len(splits), X.shape[2], seed=seed)
     everything = train(networks, X, y, np.ones(y.shape, dtype=bool), l2, recipe, seed=seed)
     test = np.mean((probability(everything, X_test) >= 0.5) == y_test, axis=1)
     part = train(networks, X, y, np.broadcast_to(kept, y.shape), l2, recipe, seed=seed)
