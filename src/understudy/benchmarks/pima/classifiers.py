@@ -63,7 +63,7 @@ def searches(*, step: int, largest: float) -> dict[str, tuple[Any, dict[str, lis
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
 
-    first, second = ([C for C in grid[::step] if C <= largest] for grid in (GRID_1, GRID_2))
+    first, second = ([c for c in grid[::step] if c <= largest] for grid in (GRID_1, GRID_2))
     return {
         # scikit-learn has replaced penalty="l1"/"l2" by l1_ratio=1/0.
         "LR 1": (LogisticRegression(solver="liblinear"), {"C": first, "l1_ratio": [0.0, 1.0]}),

@@ -50,7 +50,7 @@ def division(repeat: int) -> tuple[Int[np.ndarray, " training"], Int[np.ndarray,
     from sklearn.model_selection import train_test_split
 
     training, test = train_test_split(np.arange(ROWS), test_size=0.3, random_state=repeat)
-    return training, test
+    return np.asarray(training), np.asarray(test)
 
 
 def split(repeat: int, imputation: Imputation, *, scaled: bool = True) -> Split:

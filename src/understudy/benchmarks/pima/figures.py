@@ -110,7 +110,7 @@ def _honest(result: Result) -> Figure:
     _dots(axis, rows)
     axis.axvline(0.76, color="0.5", lw=0.8, ls="--")
     axis.set(xlabel="accuracy (bars: 95 % interval of the mean; dashed: the thesis' 0.76, one run)")
-    axis.xaxis.label.set_size(8)
+    axis.xaxis.label.set_fontsize(8)
     return figure
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from understudy.learn.networks import MLP
+from understudy.learn.networks import dense
 
 Optimiser = Literal["adam", "sgd", "rmsprop"]
 
@@ -36,7 +36,15 @@ _OPTIMISERS = {
 _PLACES = 64
 _FEWEST_BATCHES = 4
 
-_State = tuple[MLP, optax.OptState]
+
+class Networks(NamedTuple):
+    """Many networks: for each layer their weights (networks x outputs x inputs) and biases (networks x outputs)."""
+
+    weights: tuple[Any, ...]
+    biases: tuple[Any, ...]
+
+
+_State = tuple[Any, optax.OptState]
 
 
 @dataclass(frozen=True)
@@ -48,24 +56,21 @@ class Recipe:
     epochs: int = 25
 
 
-def start(hidden: Sequence[tuple[int, int, int]], features: int, *, seed: int) -> MLP:
+def start(hidden: Sequence[tuple[int, int, int]], features: int, *, seed: int) -> Networks:
     """Untrained networks of the given hidden layers, each padded with zeros to the widest; Glorot uniform as in Keras."""
     generator = np.random.default_rng(seed)
     widest = tuple(max(layer) for layer in zip(*hidden, strict=True))
     sizes = (features, *widest, 1)
-    weights = [np.zeros((len(hidden), out, inp), np.float32) for inp, out in pairwise(sizes)]
+    weights = tuple(np.zeros((len(hidden), out, inp), np.float32) for inp, out in pairwise(sizes))
     for net, layers in enumerate(hidden):
-        own = (features, *layers, 1)
-        for layer, (inp, out) in enumerate(pairwise(own)):
+        for layer, (inp, out) in enumerate(pairwise((features, *layers, 1))):
             reach = (6.0 / (inp + out)) ** 0.5
             weights[layer][net, :out, :inp] = generator.uniform(-reach, reach, (out, inp))
-    blank = MLP(features, widest, 1, key=jax.random.key(0))
-    biases = tuple(jnp.zeros((len(hidden), size), jnp.float32) for size in sizes[1:])
-    return _with(blank, tuple(jnp.asarray(w) for w in weights), biases)
+    return Networks(weights, tuple(np.zeros((len(hidden), size), np.float32) for size in sizes[1:]))
 
 
 def train(
-    networks: MLP,
+    networks: Networks,
     X: Float[np.ndarray, "networks rows features"],
     y: Int[np.ndarray, "networks rows"],
     held: Bool[np.ndarray, "networks rows"],
@@ -73,47 +78,51 @@ def train(
     recipe: Recipe,
     *,
     seed: int,
-) -> MLP:
+) -> Networks:
     """Touches private data: train each network on the rows that its mask holds, in batches drawn anew every epoch."""
     total, rows = held.shape
     alike = bool(np.all(held == held[:1]))
     slots = recipe.batch * max(_FEWEST_BATCHES, 1 << max(0, -(-rows // recipe.batch) - 1).bit_length())
     X, y, held = (np.pad(a, ((0, 0), (0, slots - rows), (0, 0))[: a.ndim]) for a in (X, y, held))
-    steps = -(-int(held.sum(axis=1).max()) // recipe.batch)
-    keys = jax.random.split(jax.random.key(seed), -(-total // _PLACES))
-    parts: list[MLP] = []
-    for first, key in zip(range(0, total, _PLACES), keys, strict=True):
+    length = (recipe.epochs, -(-int(held.sum(axis=1).max()) // recipe.batch))
+    parts: list[Networks] = []
+    for number, first in enumerate(range(0, total, _PLACES)):
         # Places that are left over train the last network again; they are dropped below.
         part = np.minimum(np.arange(first, first + _PLACES), total - 1)
         some = jax.tree.map(lambda leaf, part=part: leaf[part], networks)
         arrays = (X[part].astype(np.float32), y[part].astype(np.float32), held[part], l2[part].astype(np.float32))
-        length = (recipe.epochs, steps)
-        parts.append(_train(recipe.optimiser, recipe.batch, alike, some, *map(jnp.asarray, arrays), length, key))
-    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves)[:total], *parts)
+        key = jax.random.key(np.uint32(seed * 100_003 + number))
+        parts.append(_train(recipe.optimiser, recipe.batch, alike, some, *arrays, length, key))
+    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves])[:total], *parts)
 
 
-def probability(networks: MLP, X: Float[np.ndarray, "networks rows features"]) -> Float[np.ndarray, "networks rows"]:
+def probability(
+    networks: Networks, X: Float[np.ndarray, "networks rows features"]
+) -> Float[np.ndarray, "networks rows"]:
     """Touches private data: the sigmoid output of each network on its own rows."""
-    return np.asarray(_probability(networks, jnp.asarray(X, jnp.float32)))
+    from scipy.special import expit
 
-
-def _with(blank: MLP, weights: tuple[Array, ...], biases: tuple[Array, ...]) -> MLP:
-    leaves, shape = jax.tree.flatten(blank)
-    assert len(leaves) == len(weights) + len(biases)
-    return jax.tree.unflatten(shape, [*weights, *biases])
-
-
-@jax.jit
-def _probability(networks: MLP, X: Array) -> Array:
-    return jax.vmap(lambda net, x: jax.nn.sigmoid(net(x)[:, 0]))(networks, X)
+    x = np.asarray(X, np.float32)
+    last = len(networks.weights) - 1
+    for layer, (weight, bias) in enumerate(zip(*networks, strict=True)):
+        x = x @ np.swapaxes(weight, 1, 2) + bias[:, None, :]
+        x = x if layer == last else np.maximum(x, 0)
+    return expit(x[:, :, 0])
 
 
 def _loss(
-    network: MLP, x: Float[Array, "batch features"], y: Float[Array, " batch"], held: Bool[Array, " batch"], l2: Array
+    network: Networks,
+    x: Float[Array, "batch features"],
+    y: Float[Array, " batch"],
+    held: Bool[Array, " batch"],
+    l2: Array,
 ) -> Array:
     """Touches private data: binary cross-entropy plus Keras' penalty, l2 times the sum of squared hidden weights."""
-    each = optax.sigmoid_binary_cross_entropy(network(x)[:, 0], y)
-    penalty = sum((jnp.sum(w**2) for w in network.weights[:-1]), jnp.float32(0))
+    *hidden, (weight, bias) = zip(*network, strict=True)
+    for inner, shift in hidden:
+        x = jax.nn.relu(dense(x, inner, shift))
+    each = optax.sigmoid_binary_cross_entropy(dense(x, weight, bias)[:, 0], y)
+    penalty = sum((jnp.sum(inner**2) for inner, _ in hidden), jnp.float32(0))
     return jnp.sum(each * held) / jnp.maximum(held.sum(), 1) + l2 * penalty
 
 
@@ -122,14 +131,14 @@ def _train(
     method: Optimiser,
     batch: int,
     alike: bool,
-    networks: MLP,
+    networks: Networks,
     X: Float[Array, "networks slots features"],
     y: Float[Array, "networks slots"],
     held: Bool[Array, "networks slots"],
     l2: Float[Array, " networks"],
     length: tuple[int, int],
     key: PRNGKeyArray,
-) -> MLP:
+) -> Networks:
     """Touches private data: all epochs of all networks, as one program.
 
     Where all networks hold the same slots (`alike`) one order serves them all: a batch is then one plain gather, which
@@ -138,7 +147,7 @@ def _train(
     optimiser = _OPTIMISERS[method]()
     epochs, steps = length
 
-    def one_step(net: Any, moments: optax.OptState, x: Array, y: Array, here: Array, l2: Array) -> _State:
+    def one_step(net: Any, moments: Any, x: Array, y: Array, here: Array, l2: Array) -> _State:
         slope = jax.grad(_loss)(net, x, y, here, l2)
         change, after = optimiser.update(slope, moments, net)
         real = here.any()
@@ -152,9 +161,12 @@ def _train(
 
         def step(number: Array, state: _State) -> _State:
             chosen = jax.lax.dynamic_slice_in_dim(order, number * batch, batch, axis=-1)
-            rows = [a[:, chosen] if alike else jax.vmap(lambda row, c: row[c])(a, chosen) for a in (X, y, held)]
-            return jax.vmap(one_step)(*state, *rows, l2)
+            x, labels, here = (
+                a[:, chosen] if alike else jax.vmap(lambda row, c: row[c])(a, chosen) for a in (X, y, held)
+            )
+            return jax.vmap(one_step)(*state, x, labels, here, l2)
 
         return jax.lax.fori_loop(0, steps, step, state)
 
-    return jax.lax.fori_loop(0, epochs, epoch, (networks, jax.vmap(optimiser.init)(networks)))[0]
+    first: Any = networks
+    return jax.lax.fori_loop(0, epochs, epoch, (first, jax.vmap(optimiser.init)(first)))[0]

@@ -10,9 +10,8 @@ import numpy as np
 
 from understudy.benchmarks.pima.classifiers import folding
 from understudy.benchmarks.pima.data import Split, split
-from understudy.benchmarks.pima.network import Optimiser, Recipe, probability, start, train
+from understudy.benchmarks.pima.network import Networks, Optimiser, Recipe, probability, start, train
 from understudy.benchmarks.pima.scores import scores
-from understudy.learn.networks import MLP
 
 # NN 1 of Table 5.2. Table 5.3 says 25 epochs, the search of Section 4.4.2 has 100; nothing is said for PATE's networks.
 HIDDEN, L2 = (8, 8, 8), 0.01
@@ -35,7 +34,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Found]:
     return found
 
 
-def fit(X: np.ndarray, y: np.ndarray, held: np.ndarray | None = None, *, recipe: Recipe, seed: int) -> MLP:
+def fit(X: np.ndarray, y: np.ndarray, held: np.ndarray | None = None, *, recipe: Recipe, seed: int) -> Networks:
     """Touches private data: NN 1 on each of several sets of rows."""
     mask = np.ones(y.shape, dtype=bool) if held is None else held
     networks = start([HIDDEN] * len(X), X.shape[2], seed=seed)
