@@ -111,7 +111,7 @@ def test_threads_never_overspend() -> None:
     assert budget.events == (LaplaceEvent(0.01, 100),)
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.lists(st.tuples(st.sampled_from(["l", "g", "n"]), st.floats(0.01, 2)), max_size=12))
 def test_spent_never_passes_the_limit(charges: list[tuple[str, float]]) -> None:
     budget = Budget(1.0, 1e-5)

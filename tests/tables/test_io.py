@@ -135,7 +135,7 @@ def test_codes_beside_words_are_written_as_text(tmp_path: Path) -> None:
         (b"a,b\n1,\x00\n", "zero byte at offset 6"),
         (b"PAR1....", "is a Parquet file.*Name it .parquet"),
         (b"ARROW1..", "Feather"),
-        (gzip.compress(b"a,b\n1,2\n"), "Name it .csv.gz"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0), "Name it .csv.gz"),
         (b"PK\x03\x04", "spreadsheet"),
     ],
 )
@@ -190,7 +190,7 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
     for name, content, words in (
         ("a.parquet", whole[:-20], "not a whole .parquet"),
         ("b.feather", b"ARROW1 and no more", "not a whole .feather"),
-        ("c.csv.gz", gzip.compress(b"a,b\n1,2\n")[:-6], "compressed file is damaged"),
+        ("c.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:-6], "compressed file is damaged"),
         ("d.csv.gz", b"a,b\n1,2\n", "compressed file is damaged"),
         ("e.parquet", b"", "is empty"),
     ):

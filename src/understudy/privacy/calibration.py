@@ -51,9 +51,12 @@ def smallest_noise(
     def fits(noise: float) -> bool:
         return compose(events(noise), delta, good_enough=epsilon).epsilon <= epsilon
 
-    high = _bisect(fits_rdp, *_bracket(fits_rdp, epsilon), tolerance=1e-7 if accounting == "rdp" else tolerance)
     if accounting == "rdp":
-        return high
+        return _bisect(fits_rdp, *_bracket(fits_rdp, epsilon), tolerance=1e-7)
+    try:
+        high = _bisect(fits_rdp, *_bracket(fits_rdp, epsilon), tolerance=tolerance)
+    except InputError:  # what was spent before may fit by a tighter method alone
+        return _bisect(fits, *_bracket(fits, epsilon), tolerance=tolerance)
     guess = _bisect_down(lambda noise: _fits_continuous(events(noise), epsilon, delta), high, tolerance)
     # Where the exact method is the slow one, the continuous answer is all but right: a few looks confirm it.
     low = guess * (1 - tolerance)
