@@ -43,7 +43,7 @@ def _root(
 
 
 # One module a command (or a family of commands); each registers itself on `app` when imported.
-COMMANDS = ("account", "plan", "verify", "ledger", "schema", "data")
+COMMANDS = ("account", "plan", "verify", "ledger", "schema", "data", "synthesize")
 
 
 def load_commands() -> None:

@@ -1,0 +1,24 @@
+"""One paper, one file: private learning that joins `learn` and `privacy`, and what it releases."""
+
+from typing import TYPE_CHECKING
+
+from understudy._lazy import attach
+
+if TYPE_CHECKING:
+    from understudy.methods.dpgan import DPGAN
+    from understudy.methods.gan import GAN
+    from understudy.methods.gpate import GPATE
+    from understudy.methods.loading import load
+    from understudy.methods.pategan import PATEGAN
+
+_HOMES = {
+    "DPGAN": "understudy.methods.dpgan",
+    "GAN": "understudy.methods.gan",
+    "GPATE": "understudy.methods.gpate",
+    "PATEGAN": "understudy.methods.pategan",
+    "load": "understudy.methods.loading",
+}
+
+__getattr__, __dir__ = attach(__name__, _HOMES)
+
+__all__ = ["DPGAN", "GAN", "GPATE", "PATEGAN", "load"]

@@ -142,9 +142,7 @@ def prepaid_event(mechanism: LNMax | GNMax | ConfidentGNMax, count: int, answers
     return mechanism.event(count)
 
 
-def step_events(
-    mechanism: PoissonGaussianStep, steps: int, rows: int, slots: int, epsilon: float
-) -> tuple[Event, ...]:
+def step_events(mechanism: PoissonGaussianStep, steps: int, rows: int, slots: int, epsilon: float) -> tuple[Event, ...]:
     """What `PrepaidSteps` charges, for planning."""
     from understudy.privacy.events import SubsampledGaussianEvent
 
