@@ -73,7 +73,8 @@ class Voting:
         if self.mode == "data-dependent":
             start = iteration * self.queries
             kept = kept.copy()
-            kept[start : start + len(votes)] = votes
+            # What Confident-GNMax did not answer cost its threshold check alone.
+            kept[start : start + len(votes)] = np.where(labels[:, None] >= 0, votes, 0)
         elif self.mode == "as-published":
             answered = labels >= 0
             event = prepaid_event(self.mechanism, len(votes), int(answered.sum()))
@@ -102,7 +103,9 @@ class Voting:
             return None, []
         sigma = self.mechanism.sigma  # type: ignore[union-attr]
         rest = tuple(e for e in self.budget.events if not isinstance(e, GNMaxEvent | ConfidentGNMaxEvent))
-        votes = kept
+        votes = kept[kept.any(axis=1)]
+        if len(votes) == 0:
+            return None, []
         if isinstance(self.mechanism, ConfidentGNMax):
             # The published sensitivity of the threshold checks is not rigorous: they count unconditionally.
             rest = (*rest, self.mechanism.event(self.paid.count, 0))
