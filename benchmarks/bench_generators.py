@@ -50,6 +50,8 @@ def split(name: str) -> tuple[pd.DataFrame, pd.DataFrame, Any, Any]:
     data: Any = datasets.load(name)
     kept = Schema(tuple(c for c in data.schema if not (name == "credit" and c.name == "Time")), data.target)
     frame = data.frame[list(kept.names)].reset_index(drop=True)
+    train: Any
+    test: Any
     if data.split is not None:
         train, test = (frame[(data.split == part).to_numpy()] for part in ("train", "test"))
     else:
@@ -115,10 +117,10 @@ def candidates(seed: int) -> dict[str, Callable[[], Any]]:
     """What is compared: papers' settings, ours, and the steps between."""
     from understudy.methods import DPGAN, GAN, GPATE, PATEGAN
 
-    base = {"epsilon": EPSILON, "delta": DELTA, "random_state": seed}
-    ours = {"conditional": True, "queries": 64, "memory": 20, "student_steps": 50, "generator_steps": 5}
-    gentle = {"learning_rate": 1e-4, "teacher_learning_rate": 1e-2}
-    published = {"mode": "as-published", "iterations": 300}
+    base: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "random_state": seed}
+    ours: dict[str, Any] = {"conditional": True, "queries": 64, "memory": 20, "student_steps": 50, "generator_steps": 5}
+    gentle: dict[str, Any] = {"learning_rate": 1e-4, "teacher_learning_rate": 1e-2}
+    published: dict[str, Any] = {"mode": "as-published", "iterations": 300}
     return {
         "gan (not private)": lambda: GAN(3000, conditional=True, learning_rate=2e-4, critic_steps=2, random_state=seed),
         "pategan, paper's networks and rates": lambda: PATEGAN(aggregator="lnmax", conditional=True, **base),

@@ -3,7 +3,6 @@
 Every mistake comes with a check. The check must pass on the code as it is, and fail on the code with the mistake in.
 """
 
-# ruff: noqa: E402 (the small generators are found by their folder)
 from __future__ import annotations
 
 import sys
@@ -19,7 +18,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
 
-from small_generators import SCHEMA, small, table
+from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
 
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn import discriminators
@@ -266,7 +265,7 @@ def student_on_real_rows(patch: Patch) -> None:
     def real_rows(trainer: Any, iteration: int, state: Any, draw: Any) -> Any:
         state, seen = step(trainer, iteration, state, draw)
         learner, _ = pategan.student_step(
-            trainer.design, state.student, trainer.prepared.cube[:8], np.ones(8, dtype=np.float32)
+            trainer.design, state.student, jax.numpy.asarray(trainer.prepared.cube[:8]), jax.numpy.ones(8)
         )
         return state._replace(student=learner, generator=_touch(state.generator, learner)), seen
 
@@ -295,7 +294,9 @@ def upsampled_rows(patch: Patch) -> None:
 def teachers_in_the_bundle(patch: Patch) -> None:
     def leaky(bundle: Any, path: Any) -> None:
         arrays = {**bundle.arrays, "teachers": np.zeros(3)}
-        real(type(bundle)(bundle.kind, bundle.method, bundle.parameters, arrays, bundle.certificate, bundle.schema), path)
+        real(
+            type(bundle)(bundle.kind, bundle.method, bundle.parameters, arrays, bundle.certificate, bundle.schema), path
+        )
 
     real = generator.write_bundle
     patch.setattr(generator, "write_bundle", leaky)

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
 
-from small_generators import SCHEMA, table
+from small_generators import SCHEMA, table  # pyright: ignore[reportMissingImports]
 
 from understudy.cli.app import main
 from understudy.privacy import Certificate, Ledger

@@ -18,7 +18,7 @@ import pytest
 TESTS = str(Path(__file__).parents[1] / "methods")
 sys.path.insert(0, TESTS)
 
-from small_generators import SCHEMA, small, table
+from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
 
 from understudy.errors import InputError
 from understudy.learn.checkpoints import Log, Workspace
@@ -27,7 +27,7 @@ from understudy.methods import load
 _FIT = """
 import sys, time
 sys.path.insert(0, {tests!r})
-from small_generators import SCHEMA, small, table
+from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
 generator = small({method!r}, iterations=12, epsilon=8.0, **{changes!r})
 slow = lambda progress: time.sleep({pause})
 generator.fit(table(), schema=SCHEMA, workspace={workspace!r}, resume=True, progress=slow, checkpoint_seconds=0.3)

@@ -263,7 +263,8 @@ def test_parameters_are_stored_as_given() -> None:
     from sklearn.base import clone
 
     generator = PATEGAN(epsilon=2.0, teacher_hidden=(3,))
-    assert clone(generator).get_params() == generator.get_params()
+    copy: Any = clone(generator)
+    assert copy.get_params() == generator.get_params()
 
 
 def test_noise_that_drowns_the_votes_is_said(frame: pd.DataFrame, schema: Schema) -> None:

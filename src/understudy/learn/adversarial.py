@@ -73,17 +73,17 @@ class Design:
 class Learner(NamedTuple):
     """A network with the state of its optimiser."""
 
-    network: MLP
-    moments: PyTree
+    network: Any
+    moments: Any
 
 
 def start_generator(design: Design, key: PRNGKeyArray) -> Learner:
-    network = MLP(design.inputs, design.generator, design.heads.width, key=key)
+    network: Any = MLP(design.inputs, design.generator, design.heads.width, key=key)
     return Learner(network, optax.adam(design.learning_rate).init(network))
 
 
 def start_critic(design: Design, key: PRNGKeyArray) -> Learner:
-    network = MLP(design.heads.width, design.critic, 1, key=key)
+    network: Any = MLP(design.heads.width, design.critic, 1, key=key)
     return Learner(network, optax.adam(design.learning_rate).init(network))
 
 
@@ -232,7 +232,7 @@ def imitate(
         entropy = jnp.where(grouped, -p * log_soft, jax.nn.softplus(out) - p * out)
         return jnp.mean(jnp.sum(jnp.where(sharp, entropy, 10 * numeric), axis=1))
 
-    def step(state: tuple[MLP, Any], key: Array) -> tuple[tuple[MLP, Any], Array]:
+    def step(state: Any, key: Array) -> tuple[Any, Array]:
         value, slope = jax.value_and_grad(loss)(state[0], key)
         change, moments = optimiser.update(slope, state[1], state[0])
         return (optax.apply_updates(state[0], change), moments), value

@@ -223,16 +223,10 @@ def _short(value: object) -> str:
 
 
 def _as_numpy(leaf: Any) -> np.ndarray:
-    import jax
-
-    if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        leaf = jax.random.key_data(leaf)
     return np.array(leaf, order="C")
 
 
 def _like(array: np.ndarray, leaf: Any) -> Any:
     import jax
 
-    if isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(array)
     return jax.device_put(array, leaf.sharding) if isinstance(leaf, jax.Array) else array

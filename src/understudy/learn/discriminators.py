@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from understudy.errors import InputError
 from understudy.learn.ensemble import AXIS, _deal
@@ -56,8 +56,8 @@ class TeacherPlan:
 class Teachers(NamedTuple):
     """Private: stacked teachers and the state of their optimisers."""
 
-    networks: MLP
-    moments: PyTree
+    networks: Any
+    moments: Any
 
 
 class Rows(NamedTuple):
@@ -85,7 +85,7 @@ def start_teachers(plan: TeacherPlan, key: PRNGKeyArray) -> Teachers:
 
     def on_one_device() -> Teachers:
         numbers = jax.lax.axis_index(AXIS) * plan.local + jnp.arange(plan.local)
-        networks = jax.vmap(lambda n: MLP(plan.features, plan.hidden, 1, key=jax.random.fold_in(key, n)))(numbers)
+        networks: Any = jax.vmap(lambda n: MLP(plan.features, plan.hidden, 1, key=jax.random.fold_in(key, n)))(numbers)
         return Teachers(networks, jax.vmap(plan.optimiser.init)(networks))
 
     return jax.shard_map(on_one_device, mesh=plan.mesh, in_specs=(), out_specs=_SHARDED)()

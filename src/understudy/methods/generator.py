@@ -113,7 +113,8 @@ class TableGenerator(BaseEstimator):
         if workspace is not None:
             if self.random_state is None:
                 raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
-            digest = pd.util.hash_pandas_object(table[list(given.names)], index=False).to_numpy()
+            hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
+            digest = hashing.hash_pandas_object(table[list(given.names)], index=False).to_numpy()
             identity = {**self._public_parameters(), "method": self.method, "rows": len(table), **given.to_dict()}
             files = Workspace(workspace, identity, digest, resume=resume)
         run = Run(files, progress, checkpoint_seconds)

@@ -56,7 +56,7 @@ class Sampler:
             drawing, classing = jax.random.split(jax.random.fold_in(key, turn))
             classes = jax.random.choice(classing, len(ratio), (size,), p=jnp.asarray(ratio)).astype(jnp.int32)
             cube = np.asarray(make_records(self.design, self.network, drawing, classes))
-            frame = self.encoder.decode(cube[: n - made] if not wanted else cube)
+            frame: Any = self.encoder.decode(cube[: n - made] if not wanted else cube)
             if wanted:
                 frame = frame[_fulfils(frame, wanted)].head(n - made).reset_index(drop=True)
             made, tried, turn = made + len(frame), tried + size, turn + 1
