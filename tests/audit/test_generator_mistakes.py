@@ -72,7 +72,7 @@ def _pairs(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def nothing_but_answers_reaches_the_release() -> None:
-    """With the same answers, entirely different rows give the same generator, bit for bit, and the same public facts."""
+    """With the same answers, entirely different rows give the same generator, bit for bit, and the same facts."""
     for method in ("pategan", "gpate", "dpgan"):
         one, two = (run(method, table(60, seed), conditional=False) for seed in (0, 1))
         assert same(one.private_["state"].generator, two.private_["state"].generator)
@@ -182,11 +182,9 @@ def no_noise_is_used_twice() -> None:
 
     paid = PrepaidSteps(PoissonGaussianStep(1.0, 3.0, 0.1), 2, 100, 40, Budget(4.0, 1e-3))
     assert not np.any(paid.release(np.zeros(9), 0) == paid.release(np.zeros(9), 0))
-    labels = [
-        [h["labelled_real"] for h in small("pategan", iterations=8, noise=25.0, epsilon=6.0).fit(table(), schema=SCHEMA).history_]
-        for _ in range(2)
-    ]  # fmt: skip
-    assert labels[0] != labels[1]
+    longer = {"iterations": 8, "noise": 25.0, "epsilon": 6.0}
+    one, two = (small("pategan", **longer).fit(table(), schema=SCHEMA).history_ for _ in range(2))
+    assert [h["labelled_real"] for h in one] != [h["labelled_real"] for h in two]
 
 
 def the_number_of_rows_is_asked_for() -> None:

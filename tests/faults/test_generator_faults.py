@@ -20,7 +20,7 @@ sys.path.insert(0, TESTS)
 
 from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
 
-from understudy.errors import InputError
+from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.checkpoints import Log, Workspace
 from understudy.methods import load
 
@@ -116,6 +116,26 @@ def test_with_real_noise_what_was_drawn_is_kept(tmp_path: Path) -> None:
     again = fit(None)
     for a, b in zip(resumed.sampler_.network.weights, again.sampler_.network.weights, strict=True):
         assert np.array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_what_was_paid_before_training_is_replayed(tmp_path: Path) -> None:
+    def fit() -> Any:
+        where = tmp_path / "run.private"
+        return small("gpate", epsilon=8.0).fit(table(), schema=SCHEMA, workspace=where, resume=True)
+
+    first, second = fit(), fit()
+    assert np.array_equal(first.sampler_.ratio, second.sampler_.ratio)
+    assert first.certificate_.events == second.certificate_.events
+    assert first.sample(20, random_state=0).equals(second.sample(20, random_state=0))
+
+
+def test_a_run_that_was_refused_leaves_no_workspace(tmp_path: Path) -> None:
+    where = tmp_path / "run.private"
+    with pytest.raises(BudgetExceeded):
+        small("pategan", noise=0.5).fit(table(), schema=SCHEMA, workspace=where)
+    assert not where.exists()
+    with pytest.raises(InputError, match="needs a `random_state`"):
+        small("pategan", random_state=None).fit(table(), schema=SCHEMA, workspace=where)
 
 
 def test_a_workspace_is_private_and_says_so(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ changed[17] = 1 - changed[17]
 def learn(mesh, rows):
     plan = TeacherPlan(10, d, (), 4, 0.05, dealt.width, mesh)
     given = deal_rows(rows, np.ones(60, bool), dealt, plan)
-    teachers = train_teachers(plan, start_teachers(plan, jax.random.key(0)), given, jnp.asarray(fakes), jax.random.key(1))
+    teachers = start_teachers(plan, jax.random.key(0))
+    teachers = train_teachers(plan, teachers, given, jnp.asarray(fakes), jax.random.key(1))
     votes = count_votes(plan, teachers, jnp.asarray(asked))
     directions = count_directions(plan, 4, teachers, jnp.asarray(asked), jnp.asarray(projections), jnp.float32(1e-2))
     return np.asarray(teachers.networks.weights[0])[:10], np.asarray(votes), np.asarray(directions)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.errors import InputError
+from understudy.errors import BudgetExceeded, InputError
 
 if TYPE_CHECKING:
     from understudy.methods.training import Progress
@@ -75,8 +75,8 @@ def synthesize(
     try:
         with _progress(method, not as_json) as told:
             generator.fit(frame, target, described, workspace=private, resume=resume, progress=told)
-    except InputError:
-        if held is not None and not (private / "prelude.log").exists():
+    except (InputError, BudgetExceeded):
+        if held is not None and not private.exists():
             held.release(reason="refused before anything was drawn")
         raise
     generator.save(folder)

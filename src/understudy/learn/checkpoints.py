@@ -162,6 +162,11 @@ class Workspace:
             if old.name not in (name, f"steps-{iteration:06d}.log"):
                 old.unlink(missing_ok=True)
 
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was drawn in this run yet."""
+        return not any(self.path.glob("state-*")) and not any(log.stat().st_size for log in self.path.glob("*.log"))
+
     def close(self) -> None:
         self.prelude.close()
         if self.steps is not None:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from understudy.errors import InputError
+from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.adversarial import Design, Learner, imitate, start_generator
 from understudy.learn.checkpoints import Workspace
 from understudy.learn.networks import MLP
@@ -124,6 +124,10 @@ class TableGenerator(BaseEstimator):
             encoder = Encoder(complete)
             cube = encoder.encode(table).astype(np.float32)
             self._fit(cube, np.ones(len(cube), dtype=bool), encoder, seed, budget, run, given.missing())
+        except (InputError, BudgetExceeded):
+            if files is not None and files.untouched:
+                files.remove()  # refused before the first draw: there is no run to resume
+            raise
         finally:
             if files is not None:
                 files.close()
