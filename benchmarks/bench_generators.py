@@ -128,7 +128,7 @@ def candidates(seed: int) -> dict[str, Callable[[], Any]]:
         "pategan, gnmax, labels remembered": lambda: PATEGAN(**base, **ours, learning_rate=1e-3),
         "pategan, half of epsilon for the start": lambda: PATEGAN(**base, **ours, **gentle, warm_epsilon_share=0.5),
         "pategan, start alone": lambda: PATEGAN(
-            **base, conditional=True, iterations=1, queries=1, learning_rate=1e-6, warm_epsilon_share=0.95
+            **base, conditional=True, iterations=1, queries=1, learning_rate=1e-6, warm_epsilon_share=0.9
         ),
         "gpate": lambda: GPATE(**base),
         "gpate, half of epsilon for the start": lambda: GPATE(**base, warm_epsilon_share=0.5),
@@ -187,7 +187,9 @@ def useful(dataset: str, seeds: int, rows: int, only: str | None) -> None:
     if (RESULTS / name).exists() and only is not None:
         body["methods"] = json.loads((RESULTS / name).read_text())["methods"]
     if only is None or only == "real":
-        body["methods"]["real rows (setting A)"] = {"runs": [score(train.head(rows), test, schema, positive)]}
+        found = score(train.head(rows), test, schema, positive)
+        body["methods"]["real rows (setting A)"] = {**found["mean"], "runs": [found]}
+        write(name, body)
     for label in candidates(0):
         if only is not None and only not in label:
             continue
