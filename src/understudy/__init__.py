@@ -12,7 +12,7 @@ from understudy._version import __version__
 
 if TYPE_CHECKING:
     from understudy.errors import BudgetExceeded, InputError
-    from understudy.methods import PATEClassifier, load
+    from understudy.methods import DPGAN, GAN, GPATE, PATEGAN, PATEClassifier, load
     from understudy.privacy import Budget, Certificate, Ledger
     from understudy.tables import Schema
 
@@ -20,16 +20,24 @@ _HOMES: dict[str, str] = {
     "Budget": "understudy.privacy",
     "BudgetExceeded": "understudy.errors",
     "Certificate": "understudy.privacy",
+    "DPGAN": "understudy.methods",
+    "GAN": "understudy.methods",
+    "GPATE": "understudy.methods",
     "InputError": "understudy.errors",
     "Ledger": "understudy.privacy",
     "PATEClassifier": "understudy.methods",
+    "PATEGAN": "understudy.methods",
     "Schema": "understudy.tables",
     "load": "understudy.methods",
 }
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
+    "DPGAN",
+    "GAN",
+    "GPATE",
+    "PATEGAN",
     "Budget",
     "BudgetExceeded",
     "Certificate",

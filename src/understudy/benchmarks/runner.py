@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -125,7 +126,14 @@ def _measure_all(name: str, parts: Any, store: Cache, jobs: int) -> tuple[dict[s
     done = {k: batch for _, _, k in wanted if (batch := store.get(k)) is not None}
     resumed = len(done)
     missing = [(part, mine, k) for part, mine, k in wanted if k not in done]
-    with _one_thread_each(), _progress(len(wanted), resumed) as tick, parallel_config("loky", inner_max_num_threads=1):
+    with (
+        warnings.catch_warnings(),
+        _one_thread_each(),
+        _progress(len(wanted), resumed) as tick,
+        parallel_config("loky", inner_max_num_threads=1),
+    ):
+        # joblib's remarks on workers that were interrupted or renewed are no news to anybody here.
+        warnings.filterwarnings("ignore", category=UserWarning, module="joblib")
         workers = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
         for k, batch in cast(Any, workers)(delayed(_measure)(part, mine, k) for part, mine, k in missing):
             store.add(k, batch)

@@ -5,14 +5,22 @@ from typing import TYPE_CHECKING
 from understudy._lazy import attach
 
 if TYPE_CHECKING:
+    from understudy.methods.dpgan import DPGAN
+    from understudy.methods.gan import GAN
+    from understudy.methods.gpate import GPATE
     from understudy.methods.loading import load
     from understudy.methods.pate import PATEClassifier
+    from understudy.methods.pategan import PATEGAN
 
 _HOMES = {
+    "DPGAN": "understudy.methods.dpgan",
+    "GAN": "understudy.methods.gan",
+    "GPATE": "understudy.methods.gpate",
     "PATEClassifier": "understudy.methods.pate",
+    "PATEGAN": "understudy.methods.pategan",
     "load": "understudy.methods.loading",
 }
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = ["PATEClassifier", "load"]
+__all__ = ["DPGAN", "GAN", "GPATE", "PATEGAN", "PATEClassifier", "load"]

@@ -10,7 +10,13 @@ from understudy.errors import InputError
 from understudy.methods.bundle import read_bundle
 
 # Where the class of each method lives; it has a `from_bundle`.
-METHODS: dict[str, tuple[str, str]] = {"pate": ("understudy.methods.pate", "PATEClassifier")}
+METHODS: dict[str, tuple[str, str]] = {
+    "dpgan": ("understudy.methods.dpgan", "DPGAN"),
+    "gan": ("understudy.methods.gan", "GAN"),
+    "gpate": ("understudy.methods.gpate", "GPATE"),
+    "pate": ("understudy.methods.pate", "PATEClassifier"),
+    "pategan": ("understudy.methods.pategan", "PATEGAN"),
+}
 
 
 def load(path: str | Path) -> Any:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         NoisyCounts,
         PoissonGaussianStep,
     )
+    from understudy.privacy.prepaid import PrepaidAnswers, PrepaidSteps
     from understudy.privacy.sanitise import Sanitised, SmoothRelease
 
 _HOMES = {
@@ -57,6 +58,8 @@ _HOMES = {
     "NonPrivateEvent": "understudy.privacy.events",
     "Observed": "understudy.privacy.accountant",
     "PoissonGaussianStep": "understudy.privacy.mechanisms",
+    "PrepaidAnswers": "understudy.privacy.prepaid",
+    "PrepaidSteps": "understudy.privacy.prepaid",
     "Sanitised": "understudy.privacy.sanitise",
     "SmoothRelease": "understudy.privacy.sanitise",
     "SmoothReleaseEvent": "understudy.privacy.events",
@@ -90,6 +93,8 @@ __all__ = [
     "NonPrivateEvent",
     "Observed",
     "PoissonGaussianStep",
+    "PrepaidAnswers",
+    "PrepaidSteps",
     "Sanitised",
     "SmoothRelease",
     "SmoothReleaseEvent",

@@ -56,9 +56,16 @@ class LNMax:
     def answer(self, votes: ArrayLike, budget: Budget) -> Ints:
         """The noisy winner of each row of votes (queries x classes). Safe to publish."""
         counts = check_votes(votes)
-        budget.charge(LNMaxEvent(self.gamma, len(counts)))
+        budget.charge(self.event(len(counts)))
+        return self._draw(counts, budget.noise)
+
+    def event(self, count: int) -> LNMaxEvent:
+        """What so many answers are charged as."""
+        return LNMaxEvent(self.gamma, count)
+
+    def _draw(self, counts: Ints, noise: NoiseSource) -> Ints:
         scale = math.nextafter(1 / self.gamma, math.inf)  # never less noise than claimed
-        return _argmax(counts + budget.noise.discrete_laplace(scale, counts.shape), budget.noise)
+        return _argmax(counts + noise.discrete_laplace(scale, counts.shape), noise)
 
 
 @dataclass(frozen=True)
@@ -76,8 +83,15 @@ class GNMax:
     def answer(self, votes: ArrayLike, budget: Budget) -> Ints:
         """The noisy winner of each row of votes (queries x classes). Safe to publish."""
         counts = check_votes(votes)
-        budget.charge(GNMaxEvent(self.sigma, len(counts), "discrete"))
-        return _argmax(counts + budget.noise.discrete_gaussian(self.sigma, counts.shape), budget.noise)
+        budget.charge(self.event(len(counts)))
+        return self._draw(counts, budget.noise)
+
+    def event(self, count: int) -> GNMaxEvent:
+        """What so many answers are charged as."""
+        return GNMaxEvent(self.sigma, count, "discrete")
+
+    def _draw(self, counts: Ints, noise: NoiseSource) -> Ints:
+        return _argmax(counts + noise.discrete_gaussian(self.sigma, counts.shape), noise)
 
 
 @dataclass(frozen=True)
@@ -115,22 +129,28 @@ class ConfidentGNMax:
         if max_answers is not None:
             check_count("max_answers", max_answers)
         most = rows if max_answers is None else min(max_answers, rows)
-        worst = self._event(rows, most)
+        worst = self.event(rows, most)
         hold = budget.hold(worst) if max_answers is None else None
         if hold is None:
             budget.charge(worst)
-        checks = counts.max(axis=1) + budget.noise.discrete_gaussian(self.sigma_threshold, rows)
-        passed = np.flatnonzero(checks >= self.threshold)[:most]
+        passed = self._passing(counts, budget.noise)[:most]
         if hold is not None:
-            hold.settle(self._event(rows, len(passed)))
-        labels = np.full(rows, NOT_ANSWERED, dtype=np.int64)
+            hold.settle(self.event(rows, len(passed)))
+        return self._label(counts, passed, budget.noise)
+
+    def _passing(self, counts: Ints, noise: NoiseSource) -> Ints:
+        checks = counts.max(axis=1) + noise.discrete_gaussian(self.sigma_threshold, len(counts))
+        return np.flatnonzero(checks >= self.threshold).astype(np.int64)
+
+    def _label(self, counts: Ints, passed: Ints, noise: NoiseSource) -> Ints:
+        labels = np.full(len(counts), NOT_ANSWERED, dtype=np.int64)
         if len(passed):
             chosen = counts[passed]
-            noisy = chosen + budget.noise.discrete_gaussian(self.sigma, chosen.shape)
-            labels[passed] = _argmax(noisy, budget.noise)
+            labels[passed] = _argmax(chosen + noise.discrete_gaussian(self.sigma, chosen.shape), noise)
         return labels
 
-    def _event(self, count: int, answered: int) -> ConfidentGNMaxEvent:
+    def event(self, count: int, answered: int) -> ConfidentGNMaxEvent:
+        """What so many checks and answers are charged as."""
         return ConfidentGNMaxEvent(float(self.threshold), self.sigma_threshold, self.sigma, count, answered, "discrete")
 
 

@@ -80,7 +80,14 @@ class UnsafeSeededNoise:
     """Repeatable noise for tests. Whoever knows the seed can subtract it: nothing made with it is private."""
 
     def __init__(self, seed: int) -> None:
+        self._seed = seed
         self._generator = np.random.default_rng(seed)
+
+    def at(self, position: int) -> UnsafeSeededNoise:
+        """The noise of one place in a run, whatever was drawn before it: a run that is resumed repeats it."""
+        noise = UnsafeSeededNoise(self._seed)
+        noise._generator = np.random.default_rng([self._seed, position])
+        return noise
 
     def discrete_laplace(self, scale: float, shape: Shape) -> Ints:
         _check_scale(scale)

@@ -1,0 +1,219 @@
+"""`understudy synthesize` and `understudy sample`: synthetic rows from a private table, and more from a release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.cli.app import Json, app, print_json, print_table
+from understudy.errors import BudgetExceeded, InputError
+
+if TYPE_CHECKING:
+    from understudy.methods.training import Progress
+
+METHODS = ("pategan", "gpate", "dpgan", "gan")
+
+
+@app.command()
+def synthesize(
+    data: Annotated[Path, typer.Argument(help="The private table: .csv, .csv.gz, .parquet or .feather.")],
+    out: Annotated[Path, typer.Option(help="File for the synthetic rows: .csv, .csv.gz, .parquet or .feather.")],
+    rows: Annotated[int, typer.Option(help="How many synthetic rows. Not the private number: you choose it.")] = 1000,
+    target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "pategan",
+    epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = 1e-5,
+    schema: Annotated[
+        Path | None, typer.Option(help="What is public about the columns; what it lacks is estimated and paid for.")
+    ] = None,
+    bundle: Annotated[
+        Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
+    ] = None,
+    teachers: Annotated[int | None, typer.Option(help="Number of teachers (pategan, gpate).")] = None,
+    iterations: Annotated[int | None, typer.Option(help="Generator iterations; the noise follows from them.")] = None,
+    mode: Annotated[str | None, typer.Option(help="unconditional, data-dependent or as-published (unsafe).")] = None,
+    conditional: Annotated[bool, typer.Option(help="Give the class to the generator, in a paid ratio.")] = False,
+    warm: Annotated[
+        float | None, typer.Option(help="Share of epsilon for histograms that the generator starts from.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For initialisation and sampling; never for the noise.")] = 0,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
+    ] = None,
+    workspace: Annotated[
+        Path | None, typer.Option(help="Private folder for checkpoints; OUT.private if left out.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
+    ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
+    dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make synthetic rows, a release folder and a certificate from a private table."""
+    from understudy.methods.bundle import check_target
+    from understudy.tables import Schema, check_table_path, read_table
+
+    if rows < 1:
+        raise InputError(f"--rows (={rows}) must be at least 1.")
+    if (ledger is None) != (dataset is None):
+        raise InputError("--ledger and --dataset belong together: the file, and the name of the dataset in it.")
+    check_table_path(out)
+    folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
+    private = out.with_name(out.name + ".private") if workspace is None else workspace
+    chosen = {"teachers": teachers, "iterations": iterations, "mode": mode, "warm_epsilon_share": warm}
+    generator = make(method, epsilon, delta, conditional, seed, chosen, settings or [])
+    described = None if schema is None else Schema.read(schema)
+    frame = read_table(data)
+    held = None
+    if ledger is not None and dataset is not None and not (resume and (private / "run.json").exists()):
+        from understudy.privacy import Ledger
+
+        held = Ledger(ledger).reserve(dataset, epsilon=epsilon, delta=delta, purpose=f"{method} {out.name}")
+    try:
+        with _progress(method, not as_json) as told:
+            generator.fit(frame, target, described, workspace=private, resume=resume, progress=told)
+    except (InputError, BudgetExceeded):
+        if held is not None and not private.exists():
+            held.release(reason="refused before anything was drawn")
+        raise
+    generator.save(folder)
+    generator.sample_to(out, rows, random_state=seed)
+    if held is not None:
+        held.commit(certificate=generator.certificate_.to_json())
+    if not generator.interrupted_:
+        import shutil
+
+        shutil.rmtree(private, ignore_errors=True)
+    _report(generator, out, rows, folder, private, as_json)
+
+
+@app.command()
+def sample(
+    release: Annotated[Path, typer.Argument(help="The release folder that `synthesize` made.")],
+    out: Annotated[Path, typer.Option(help="File for the rows: .csv, .csv.gz, .parquet or .feather.")],
+    rows: Annotated[int, typer.Option(help="How many rows; any number is free.")] = 1000,
+    condition: Annotated[list[str] | None, typer.Option(help="Only rows with COLUMN=VALUE; may be repeated.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Makes the rows repeatable.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw synthetic rows from a release. Spends nothing."""
+    from understudy.methods import load
+    from understudy.tables import check_table_path
+
+    check_table_path(out)
+    generator = load(release)
+    if not hasattr(generator, "sample_to"):
+        raise InputError(f"{release} holds a {generator.__class__.__name__}, which makes no rows.")
+    conditions = dict(_condition(text, generator.schema_) for text in condition or [])
+    generator.sample_to(out, rows, conditions, seed)
+    epsilon = generator.certificate_.epsilon
+    if as_json:
+        print_json({"out": str(out), "rows": rows, "epsilon": epsilon, "delta": generator.certificate_.delta})
+    else:
+        typer.echo(f"Wrote {rows:,} rows to {out}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
+
+
+def make(
+    method: str, epsilon: float, delta: float, conditional: bool, seed: int, chosen: dict[str, Any], extra: list[str]
+) -> Any:
+    """The generator with the options that were given; one that the method does not have is refused."""
+    import inspect
+
+    from understudy import methods
+    from understudy.tables.wording import did_you_mean
+
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; known are {', '.join(METHODS)}.{did_you_mean(method, METHODS)}")
+    kind = getattr(methods, method.upper())
+    known = list(inspect.signature(kind).parameters)
+    given: dict[str, Any] = {"conditional": conditional or None, "random_state": seed, **chosen}
+    if method != "gan":
+        given |= {"epsilon": epsilon, "delta": delta}
+    given = {name: value for name, value in given.items() if value is not None}
+    for text in extra:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--set {text!r}: write it as NAME=VALUE.")
+        given[name] = _value(value)
+    for name in given:
+        if name not in known:
+            raise InputError(f"method {method!r} has no setting {name!r}.{did_you_mean(name, known)}")
+    return kind(**given)
+
+
+def _value(text: str) -> Any:
+    import json
+
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _condition(text: str, schema: Any) -> tuple[str, Any]:
+    """COLUMN=VALUE in the type of the column's values."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"--condition {text!r}: write it as COLUMN=VALUE.")
+    column = schema[name]
+    if column.kind == "boolean":
+        return name, {"true": True, "1": True, "false": False, "0": False}.get(value.lower(), value)
+    if column.categories is not None:
+        return name, next((label for label in column.labels if str(label) == value), value)
+    return name, _value(value)
+
+
+@contextmanager
+def _progress(method: str, shown: bool) -> Iterator[Callable[[Progress], None] | None]:
+    if not shown:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    with Bar(*columns, TextColumn("{task.fields[spent]}"), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(method, total=None, spent="")
+
+        def tell(progress: Progress) -> None:
+            share = progress.iteration / progress.iterations
+            bar.update(
+                task,
+                total=progress.iterations,
+                completed=progress.iteration,
+                spent=f"{share:.0%} of the answers that are paid for",
+            )
+
+        yield tell
+
+
+def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, as_json: bool) -> None:
+    certificate = generator.certificate_
+    found = {
+        "method": generator.method,
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "rows": rows,
+        "out": str(out),
+        "release": str(folder),
+        "certificate": str(folder / "certificate.json"),
+        "iterations": certificate.body["release"].get("iterations_done"),
+        "interrupted": generator.interrupted_,
+        "unsafe": list(certificate.unsafe),
+    }
+    if as_json:
+        print_json(found)
+        return
+    print_table(f"{generator.method}: {rows:,} synthetic rows", ["what", "value"], [[k, v] for k, v in found.items()])
+    if generator.interrupted_:
+        typer.echo(
+            f"Stopped by you. What was made so far is released and paid for; `--resume` with other --out and "
+            f"--bundle, and --workspace {private}, would finish it at no further cost."
+        )
+    for reason in certificate.unsafe:
+        typer.echo(f"Not safe to publish: {reason}.", err=True)

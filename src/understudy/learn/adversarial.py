@@ -1,0 +1,242 @@
+"""Generators of table records and what trains them: a student, a critic, or directions to move in.
+
+A generator is a small network whose outputs become records of the unit cube by `records`: categories are drawn and
+hard, as real ones are, with a soft gradient behind them (straight-through Gumbel-softmax), so that no discriminator can
+tell a record by its fractions of a category. Nothing here sees a private row; `discriminators` does.
+"""
+
+# ruff: noqa: F722 (axis names of array annotations)
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+
+from understudy.learn.networks import MLP
+
+
+@dataclass(frozen=True)
+class Heads:
+    """What the outputs of a generator mean: one-hot groups, truth values, values that may be missing, plain numbers."""
+
+    width: int
+    one_hot: tuple[tuple[int, int], ...] = ()
+    binary: tuple[int, ...] = ()
+    missing: tuple[tuple[int, int], ...] = ()
+    """Pairs of a value's column and the column that says it is missing; a missing value is encoded as 0."""
+
+    @property
+    def segments(self) -> np.ndarray:
+        """A number for each column, equal within a one-hot group."""
+        number = np.arange(self.width)
+        for start, stop in self.one_hot:
+            number[start:stop] = start
+        return number
+
+    def marks(self, *columns: int) -> np.ndarray:
+        marked = np.zeros(self.width, dtype=bool)
+        marked[list(columns)] = True
+        return marked
+
+    @property
+    def in_groups(self) -> np.ndarray:
+        return self.marks(*(c for start, stop in self.one_hot for c in range(start, stop)))
+
+
+@dataclass(frozen=True)
+class Design:
+    """Everything public and fixed about an adversarial run; programs are compiled for it.
+
+    `label` are the columns of the class that a conditional generator is given, `codes` what each class is there.
+    """
+
+    heads: Heads
+    generator: tuple[int, ...]
+    critic: tuple[int, ...]
+    batch: int
+    learning_rate: float
+    label: tuple[int, int] | None = None
+    codes: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def inputs(self) -> int:
+        """Noise of the width of a record (PATE-GAN), and the class if it is given."""
+        return self.heads.width + (0 if self.label is None else self.label[1] - self.label[0])
+
+
+class Learner(NamedTuple):
+    """A network with the state of its optimiser."""
+
+    network: Any
+    moments: Any
+
+
+def start_generator(design: Design, key: PRNGKeyArray) -> Learner:
+    network: Any = MLP(design.inputs, design.generator, design.heads.width, key=key)
+    return Learner(network, optax.adam(design.learning_rate).init(network))
+
+
+def start_critic(design: Design, key: PRNGKeyArray) -> Learner:
+    network: Any = MLP(design.heads.width, design.critic, 1, key=key)
+    return Learner(network, optax.adam(design.learning_rate).init(network))
+
+
+def update(design: Design, learner: Learner, slope: PyTree, *, rate: float | None = None) -> Learner:
+    optimiser = optax.adam(design.learning_rate if rate is None else rate)
+    change, moments = optimiser.update(slope, learner.moments, learner.network)
+    return Learner(optax.apply_updates(learner.network, change), moments)
+
+
+def records(heads: Heads, logits: Float[Array, "rows width"], key: PRNGKeyArray) -> Float[Array, "rows width"]:
+    """Records of the unit cube from raw outputs, hard where the table is, with a gradient everywhere."""
+    u = jax.random.uniform(key, logits.shape, minval=1e-6, maxval=1 - 1e-6)
+    numbers = jax.nn.sigmoid(logits)
+    if heads.one_hot:
+        segments = heads.segments
+        gumbel = logits - jnp.log(-jnp.log(u))
+        top = jax.ops.segment_max(gumbel.T, segments, heads.width).T[:, segments]
+        weight = jnp.exp(gumbel - jax.lax.stop_gradient(top))
+        soft = weight / jax.ops.segment_sum(weight.T, segments, heads.width).T[:, segments]
+        hard = (gumbel == top).astype(logits.dtype)
+        numbers = jnp.where(heads.in_groups, _straight(hard, soft), numbers)
+    if heads.binary:
+        odds = jax.nn.sigmoid(logits + jnp.log(u) - jnp.log1p(-u))
+        truths = _straight((odds > 0.5).astype(logits.dtype), odds)
+        numbers = jnp.where(heads.marks(*heads.binary), truths, numbers)
+    if heads.missing:
+        flag_of = np.arange(heads.width)
+        for value, flag in heads.missing:
+            flag_of[value] = flag
+        present = jnp.where(flag_of != np.arange(heads.width), 1 - numbers[:, flag_of], 1.0)
+        numbers = numbers * present
+    return numbers
+
+
+def _straight(hard: Array, soft: Array) -> Array:
+    return soft + jax.lax.stop_gradient(hard - soft)
+
+
+def logits(
+    design: Design, generator: MLP, z: Float[Array, "rows width"], classes: Int[Array, " rows"]
+) -> Float[Array, "rows width"]:
+    """Raw outputs from noise, and from the class where one is given."""
+    if design.label is None:
+        return generator(z)
+    return generator(jnp.concatenate([z, jnp.asarray(design.codes, jnp.float32)[classes]], axis=1))
+
+
+def make(design: Design, generator: MLP, key: PRNGKeyArray, classes: Int[Array, " rows"]) -> Float[Array, "rows width"]:
+    """Fake records from Unif[0,1]^d; a conditional generator's carry the class they were asked for."""
+    drawing, choosing = jax.random.split(key)
+    z = jax.random.uniform(drawing, (len(classes), design.heads.width))
+    made = records(design.heads, logits(design, generator, z, classes), choosing)
+    if design.label is None:
+        return made
+    start, stop = design.label
+    return made.at[:, start:stop].set(jnp.asarray(design.codes, jnp.float32)[classes])
+
+
+@partial(jax.jit, static_argnums=0)
+def make_records(
+    design: Design, generator: MLP, key: PRNGKeyArray, classes: Int[Array, " rows"]
+) -> Float[Array, "rows width"]:
+    """`make` as one program, for sampling."""
+    return make(design, generator, key, classes)
+
+
+def draw_classes(key: PRNGKeyArray, ratio: Float[Array, " classes"], rows: int) -> Int[Array, " rows"]:
+    """Classes by their public ratio."""
+    return jax.random.choice(key, len(ratio), (rows,), p=ratio).astype(jnp.int32)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Steps
+
+
+def bce(logit: Array, real: Array) -> Array:
+    """Mean cross-entropy of logits against 1 (real) and 0 (fake)."""
+    return jnp.mean(jax.nn.softplus(logit) - real * logit)
+
+
+def student_step(
+    design: Design, student: Learner, asked: Float[Array, "rows width"], real: Float[Array, " rows"]
+) -> tuple[Learner, Float[Array, ""]]:
+    """One step of the student on labelled fakes (PATE-GAN, equation 7)."""
+    loss, slope = jax.value_and_grad(lambda s: bce(s(asked)[:, 0], real))(student.network)
+    return update(design, student, slope), loss
+
+
+def generator_step(
+    design: Design, generator: Learner, critic: MLP, key: PRNGKeyArray, classes: Int[Array, " rows"]
+) -> tuple[Learner, Float[Array, ""]]:
+    """One step of the generator against a critic whose logit is high for real.
+
+    The loss is -log S(G(z)), not the log(1 - S(G(z))) of equation 5: its gradient does not vanish where the student is
+    sure of a fake, which it is at the start (Goodfellow et al. 2014, Section 3).
+    """
+
+    def loss(network: MLP) -> Array:
+        return jnp.mean(jax.nn.softplus(-critic(make(design, network, key, classes))[:, 0]))
+
+    value, slope = jax.value_and_grad(loss)(generator.network)
+    return update(design, generator, slope), value
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def imitate(
+    design: Design,
+    steps: int,
+    generator: Learner,
+    key: PRNGKeyArray,
+    ratio: Float[Array, " classes"],
+    quantiles: Float[Array, "classes width grid"],
+    chances: Float[Array, "classes width"],
+) -> tuple[Learner, Float[Array, ""]]:
+    """Teach the generator class-conditional marginals that are public already; any number of steps is free.
+
+    The value of a numeric column is that quantile which the column's own noise coordinate says; categories and truth
+    values get the log-odds of their chances. An unconditional generator takes the class from its label's first noise
+    coordinate.
+    """
+    heads = design.heads
+    sharp = jnp.asarray(heads.in_groups | heads.marks(*heads.binary))
+    edges = jnp.cumsum(ratio)
+    optimiser = optax.adam(optax.cosine_decay_schedule(3e-3, steps))
+
+    def loss(network: MLP, key: Array) -> Array:
+        drawing, classing = jax.random.split(key)
+        z = jax.random.uniform(drawing, (256, heads.width))
+        if design.label is None:
+            classes = jnp.minimum(jnp.searchsorted(edges, z[:, 0]), len(ratio) - 1)
+        else:
+            classes = jax.random.randint(classing, (256,), 0, len(ratio))
+        out = logits(design, network, z, classes)
+        place = z * (quantiles.shape[2] - 1)
+        low = jnp.minimum(place.astype(jnp.int32), quantiles.shape[2] - 2)
+        table = quantiles[classes]
+        left = jnp.take_along_axis(table, low[:, :, None], axis=2)[..., 0]
+        right = jnp.take_along_axis(table, low[:, :, None] + 1, axis=2)[..., 0]
+        number = left + (right - left) * (place - low)
+        numeric = jnp.square(jax.nn.sigmoid(out) - number)
+        p = chances[classes]
+        grouped = jnp.asarray(heads.in_groups)
+        top = jax.ops.segment_max(out.T, heads.segments, heads.width).T[:, heads.segments]
+        total = jax.ops.segment_sum(jnp.exp(out - top).T, heads.segments, heads.width).T[:, heads.segments]
+        log_soft = out - top - jnp.log(total)
+        entropy = jnp.where(grouped, -p * log_soft, jax.nn.softplus(out) - p * out)
+        return jnp.mean(jnp.sum(jnp.where(sharp, entropy, 10 * numeric), axis=1))
+
+    def step(state: Any, key: Array) -> tuple[Any, Array]:
+        value, slope = jax.value_and_grad(loss)(state[0], key)
+        change, moments = optimiser.update(slope, state[1], state[0])
+        return (optax.apply_updates(state[0], change), moments), value
+
+    first = (generator.network, optimiser.init(generator.network))
+    (network, _), losses = jax.lax.scan(step, first, jax.random.split(key, steps))
+    return Learner(network, generator.moments), losses[-1]

@@ -1,0 +1,138 @@
+"""GAN (Goodfellow et al. 2014) with PATE-GAN's networks and no privacy at all: the ceiling in a comparison.
+
+Its certificate says that it is not private and never verifies. Nothing it makes may be handed out.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from understudy.errors import InputError
+from understudy.learn.adversarial import Design, Learner, bce, draw_classes, generator_step, make, start_critic, update
+from understudy.methods.generator import Prepared, TableGenerator
+from understudy.methods.training import Draw
+from understudy.privacy import Budget, Certificate
+
+REASON = "a GAN trained on the rows themselves, without any protection"
+
+
+class State(NamedTuple):
+    """Private as a whole, the generator too."""
+
+    generator: Learner
+    critic: Learner
+
+
+class GAN(TableGenerator):
+    """Synthetic tables without privacy, for comparison. The schema must be complete.
+
+    Parameters: `iterations`, `critic_steps`, `batch`, `learning_rate` and hidden layers as in `PATEGAN`; a
+    `conditional` generator is given the true class ratio.
+    """
+
+    method: ClassVar[str] = "gan"
+    private: ClassVar[bool] = False
+    epsilon = 1.0
+    delta = 1e-5
+    schema_epsilon_share = ratio_epsilon_share = warm_epsilon_share = 0.0
+    warm_bins = warm_steps = 1
+    unsafe_noise_seed = None
+
+    def __init__(
+        self,
+        iterations: int = 2000,
+        *,
+        critic_steps: int = 5,
+        batch: int = 64,
+        learning_rate: float = 1e-3,
+        critic_hidden: tuple[int, ...] | None = None,
+        generator_hidden: tuple[int, ...] | None = None,
+        conditional: bool = False,
+        random_state: int | None = None,
+    ) -> None:
+        self.iterations = iterations
+        self.critic_steps = critic_steps
+        self.batch = batch
+        self.learning_rate = learning_rate
+        self.critic_hidden = critic_hidden
+        self.generator_hidden = generator_hidden
+        self.conditional = conditional
+        self.random_state = random_state
+
+    def _check_rows(self, rows: int) -> None:
+        if rows < 2:
+            raise InputError("one row is not a table to learn from.")
+
+    def _critic_hidden(self, width: int) -> tuple[int, ...]:
+        return super()._critic_hidden(width) if self.critic_hidden is None else tuple(self.critic_hidden)
+
+    def _trainer(self, prepared: Prepared) -> tuple[Trainer, dict[str, Any]]:
+        return Trainer(self, prepared), {"mechanism": "none", "iterations": self.iterations}
+
+    def _certify(
+        self, prepared: Prepared, trainer: Any, state: Any, facts: dict[str, Any], estimated: list[str]
+    ) -> Certificate:
+        return Certificate.not_private(release={"kind": "generator", "method": self.method, **facts}, reason=REASON)
+
+
+class Trainer:
+    """Critic steps on real rows and fakes, one generator step."""
+
+    def __init__(self, settings: GAN, prepared: Prepared) -> None:
+        self.settings = settings
+        self.prepared = prepared
+        self.design = prepared.design
+        self.iterations = settings.iterations
+        self.rows = jnp.asarray(prepared.cube)
+        self.ratio = jnp.asarray(prepared.ratio)
+        self.key = jax.random.fold_in(prepared.key, 2)
+
+    @property
+    def budget(self) -> Budget:
+        return self.prepared.budget
+
+    def start(self) -> State:
+        return State(self.prepared.generator(1), start_critic(self.design, jax.random.fold_in(self.prepared.key, 3)))
+
+    def restore(self, state: State) -> None:
+        """Nothing is paid for here."""
+
+    def finished(self, state: State) -> bool:
+        del state
+        return False
+
+    def step(self, iteration: int, state: State, draw: Draw) -> tuple[State, dict[str, float]]:
+        """Touches private data and lets it out."""
+        del draw
+        key = jax.random.fold_in(self.key, iteration)
+        generator, critic, losses = _step(
+            self.design, self.settings.critic_steps, state.generator, state.critic, self.rows, key, self.ratio
+        )
+        return State(generator, critic), {"critic_loss": float(losses[0]), "generator_loss": float(losses[1])}
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _step(
+    design: Design, steps: int, generator: Learner, critic: Learner, rows: Array, key: Array, ratio: Array
+) -> tuple[Learner, Learner, Array]:
+    def criticise(learner: Learner, key: Array) -> tuple[Learner, Array]:
+        picking, classing, making = jax.random.split(key, 3)
+        real = rows[jax.random.randint(picking, (design.batch,), 0, len(rows))]
+        fake = make(design, generator.network, making, draw_classes(classing, ratio, design.batch))
+
+        def loss(network: Any) -> Array:
+            return bce(network(real)[:, 0], jnp.ones(design.batch)) + bce(network(fake)[:, 0], jnp.zeros(design.batch))
+
+        value, slope = jax.value_and_grad(loss)(learner.network)
+        return update(design, learner, slope), value
+
+    critic_keys, classing, making = jax.random.split(key, 3)
+    critic, losses = jax.lax.scan(criticise, critic, jax.random.split(critic_keys, steps))
+    classes = draw_classes(classing, ratio, design.batch)
+    generator, value = generator_step(design, generator, critic.network, making, classes)
+    return generator, critic, jnp.stack([losses.mean(), value])

@@ -1,0 +1,272 @@
+"""G-PATE (Long et al.): teachers tell the generator, through noisy votes on directions, how to move its records.
+
+There is no student. For each fake of a batch every teacher's gradient is projected to a few random dimensions, clipped
+and put into bins; Confident-GNMax names the winning bin of each dimension; the midpoints, projected back, are the
+direction in which the generator is trained to move that fake. A batch of m records in k dimensions is m x k queries,
+and all of them are charged (the paper's theorem counts k).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array
+
+from understudy.errors import InputError
+from understudy.learn.adversarial import Design, Learner, draw_classes, make, update
+from understudy.learn.discriminators import (
+    TeacherPlan,
+    Teachers,
+    count_directions,
+    deal_rows,
+    one_device,
+    start_teachers,
+    train_teachers,
+)
+from understudy.learn.partition import shards
+from understudy.methods.generator import Mode, Prepared, TableGenerator
+from understudy.methods.pategan import n_teachers
+from understudy.methods.training import Draw
+from understudy.methods.votes import Voting, plan_votes
+from understudy.privacy import Budget, ConfidentGNMax, Sanitised
+
+
+class State(NamedTuple):
+    """Private as a whole; `generator` is made of paid answers alone."""
+
+    generator: Learner
+    teachers: Teachers
+    paid: np.ndarray
+    kept: np.ndarray
+
+
+class GPATE(TableGenerator):
+    """Synthetic tables by G-PATE.
+
+    Parameters
+    ----------
+    epsilon, delta : the budget; all of it is used.
+    teachers : how many; by default one for every 32 rows, at most 4000.
+    iterations, noise : give one; the other follows from the budget. `noise` is sigma_2, that of the winning bin;
+        sigma_1, that of the threshold, is `threshold_ratio` times as large.
+    threshold : the share of teachers, plus noise, that must agree on a bin.
+    answer_share : pay for so many answers of all checks; when they are used up the rest is not answered.
+    dimensions, bins, clip : k, B and c of the paper.
+    teacher_steps, batch, learning_rate : of each iteration; batch is m.
+    conditional : give the class to the generator, in a ratio that costs `ratio_epsilon_share` of epsilon, as published.
+    mode, warm_epsilon_share, schema_epsilon_share, random_state, unsafe_noise_seed, mesh : as in `PATEGAN`.
+    """
+
+    method: ClassVar[str] = "gpate"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        teachers: int | None = None,
+        iterations: int | None = 20,
+        noise: float | None = None,
+        mode: Mode = "unconditional",
+        *,
+        threshold: float = 0.5,
+        threshold_ratio: float = 3.0,
+        answer_share: float = 1.0,
+        dimensions: int = 10,
+        bins: int = 10,
+        clip: float = 1e-4,
+        teacher_steps: int = 1,
+        batch: int = 32,
+        learning_rate: float = 1e-3,
+        teacher_hidden: tuple[int, ...] = (),
+        generator_hidden: tuple[int, ...] | None = None,
+        conditional: bool = True,
+        ratio_epsilon_share: float = 0.01,
+        warm_epsilon_share: float = 0.0,
+        warm_bins: int = 20,
+        warm_steps: int = 2000,
+        schema_epsilon_share: float = 0.1,
+        random_state: int | None = None,
+        unsafe_noise_seed: int | None = None,
+        mesh: Mesh | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.teachers = teachers
+        self.iterations = iterations
+        self.noise = noise
+        self.mode: Mode = mode
+        self.threshold = threshold
+        self.threshold_ratio = threshold_ratio
+        self.answer_share = answer_share
+        self.dimensions = dimensions
+        self.bins = bins
+        self.clip = clip
+        self.teacher_steps = teacher_steps
+        self.batch = batch
+        self.learning_rate = learning_rate
+        self.teacher_hidden = teacher_hidden
+        self.generator_hidden = generator_hidden
+        self.conditional = conditional
+        self.ratio_epsilon_share = ratio_epsilon_share
+        self.warm_epsilon_share = warm_epsilon_share
+        self.warm_bins = warm_bins
+        self.warm_steps = warm_steps
+        self.schema_epsilon_share = schema_epsilon_share
+        self.random_state = random_state
+        self.unsafe_noise_seed = unsafe_noise_seed
+        self.mesh = mesh
+
+    def _check_rows(self, rows: int) -> None:
+        if self.bins < 2:
+            raise InputError(f"`bins` (={self.bins}) must be at least 2: a vote needs a choice.")
+        for name in ("threshold", "answer_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"`{name}` (={getattr(self, name)}) is a share: between 0 and 1.")
+        for name in ("clip", "threshold_ratio"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"`{name}` (={getattr(self, name)}) must be a positive number.")
+        shards(rows, n_teachers(self.teachers, rows), seed=0)
+
+    def _trainer(self, prepared: Prepared) -> tuple[Trainer, dict[str, Any]]:
+        teachers = n_teachers(self.teachers, len(prepared.cube))
+
+        def mechanism(sigma: float) -> ConfidentGNMax:
+            return ConfidentGNMax.from_share(
+                self.threshold, teachers, sigma_threshold=self.threshold_ratio * sigma, sigma=sigma
+            )
+
+        voting = plan_votes(
+            mechanism,
+            prepared.budget,
+            mode=self.mode,
+            queries=self.batch * self.dimensions,
+            classes=self.bins,
+            teachers=teachers,
+            noise=self.noise,
+            iterations=self.iterations,
+            answer_share=self.answer_share,
+        )
+        dealt = shards(len(prepared.cube), teachers, seed=prepared.seed)
+        mesh = one_device() if self.mesh is None else self.mesh
+        plan = TeacherPlan(
+            teachers,
+            prepared.encoder.width,
+            tuple(self.teacher_hidden),
+            self.batch,
+            self.learning_rate,
+            dealt.width,
+            mesh,
+        )
+        trainer = Trainer(self, prepared, voting, plan)
+        trainer.rows = deal_rows(prepared.cube, prepared.present, dealt, plan)
+        facts = {
+            "mode": self.mode,
+            "mechanism": "confident-gnmax",
+            "teachers": teachers,
+            "noise": voting.mechanism.sigma,  # type: ignore[union-attr]
+            "iterations": voting.iterations,
+            "votes_each": voting.queries,
+        }
+        return trainer, facts
+
+    def _afterwards(
+        self, prepared: Prepared, trainer: Any, state: State, release: dict[str, Any]
+    ) -> tuple[Sanitised | None, list[str]]:
+        return trainer.voting.afterwards(state.kept, release)
+
+
+class Trainer:
+    """G-PATE's iteration: teachers learn, m fakes are voted on in k dimensions each, the generator follows."""
+
+    def __init__(self, settings: GPATE, prepared: Prepared, voting: Voting, plan: TeacherPlan) -> None:
+        self.settings = settings
+        self.prepared = prepared
+        self.design = prepared.design
+        self.voting = voting
+        self.plan = plan
+        self.rows: Any = None
+        self.iterations = voting.iterations
+        self.ratio = jnp.asarray(prepared.ratio)
+        self.key = jax.random.fold_in(prepared.key, 2)
+
+    @property
+    def budget(self) -> Budget:
+        return self.voting.budget
+
+    def start(self) -> State:
+        teachers = start_teachers(self.plan, jax.random.fold_in(self.prepared.key, 3))
+        generator = self.prepared.generator(self.settings.warm_steps)
+        return State(generator, teachers, np.zeros(2, dtype=np.int64), self.voting.kept(self.settings.bins))
+
+    def restore(self, state: State) -> None:
+        self.voting.paid.used, self.voting.paid.answered = (int(n) for n in state.paid)
+
+    def finished(self, state: State) -> bool:
+        return self.voting.finished(state.kept)
+
+    def step(self, iteration: int, state: State, draw: Draw) -> tuple[State, dict[str, float]]:
+        """Touches private data: the histograms. What goes on from them are the bins that the gate has drawn."""
+        s, paid = self.settings, self.voting.paid
+        making, teaching = jax.random.split(jax.random.fold_in(self.key, iteration))
+        taught, fakes, projections = _prepare(
+            self.design, s.teacher_steps, s.dimensions, state.generator.network, making, self.ratio
+        )
+        teachers = train_teachers(self.plan, state.teachers, self.rows, taught, teaching)
+        counts = count_directions(self.plan, s.bins, teachers, fakes, projections, jnp.float32(s.clip))
+        votes = np.asarray(counts).reshape(self.voting.queries, s.bins)
+        labels = draw("directions", lambda: paid.answer(votes).astype(np.int8), paid.skip)
+        generator, moved = _follow(
+            self.design, s.bins, state.generator, making, self.ratio, projections, jnp.asarray(labels), s.clip
+        )
+        kept = self.voting.keep(state.kept, votes, labels, iteration)
+        used = np.array([paid.used, paid.answered], dtype=np.int64)
+        seen = {"answered": float(np.mean(labels >= 0)), "step_length": float(moved)}
+        return State(generator, teachers, used, kept), seen
+
+
+def _batch(design: Design, network: Any, key: Array, ratio: Array) -> Array:
+    """The same fakes whenever the key is the same."""
+    classing, making = jax.random.split(key)
+    return make(design, network, making, draw_classes(classing, ratio, design.batch))
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _prepare(
+    design: Design, steps: int, dimensions: int, network: Any, key: Array, ratio: Array
+) -> tuple[Array, Array, Array]:
+    """Fakes for the teachers, the batch to be moved, and a fresh N(0, 1/k) projection for each of its records."""
+    teaching, batch, projecting = jax.random.split(key, 3)
+    taught = jax.vmap(lambda k: _batch(design, network, k, ratio))(jax.random.split(teaching, steps))
+    shape = (design.batch, design.heads.width, dimensions)
+    projections = jax.random.normal(projecting, shape) / jnp.sqrt(dimensions)
+    return taught, _batch(design, network, batch, ratio), projections
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _follow(
+    design: Design,
+    bins: int,
+    generator: Learner,
+    key: Array,
+    ratio: Array,
+    projections: Array,
+    labels: Array,
+    clip: float,
+) -> tuple[Learner, Array]:
+    """Move the generator towards G(z) + delta (equation 2), from drawn bins alone; an unanswered dimension adds 0."""
+    batch = jax.random.split(key, 3)[1]
+    chosen = labels.reshape(design.batch, -1).astype(jnp.float32)
+    midpoint = -clip + (chosen + 0.5) * (2 * clip / bins)
+    direction = jnp.where(chosen >= 0, midpoint, 0.0)
+    delta = jnp.einsum("bk,bfk->bf", direction, projections)
+    goal = _batch(design, generator.network, batch, ratio) + delta
+
+    def loss(network: Any) -> Array:
+        return jnp.mean(jnp.sum(jnp.square(_batch(design, network, batch, ratio) - goal), axis=1))
+
+    return update(design, generator, jax.grad(loss)(generator.network)), jnp.mean(jnp.linalg.norm(delta, axis=1))

@@ -1,0 +1,92 @@
+"""A table as generators see it: which outputs are categories, which are flags, and where the class stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from understudy.errors import InputError
+from understudy.learn.adversarial import Heads
+from understudy.tables import Encoder
+
+
+def heads(encoder: Encoder) -> Heads:
+    """What each column of the unit cube is, by the schema alone."""
+    numbers = [group for group in encoder.groups if not group.one_hot]
+    flags = [group.missing for group in numbers if group.missing is not None]
+    return Heads(
+        width=encoder.width,
+        one_hot=tuple((group.start, group.stop) for group in encoder.groups if group.one_hot),
+        binary=tuple(sorted([*(g.start for g in numbers if g.kind == "boolean"), *flags])),
+        missing=tuple((group.start, group.missing) for group in numbers if group.missing is not None),
+    )
+
+
+@dataclass(frozen=True)
+class Label:
+    """The target's columns in the unit cube and what each class looks like there; public, from the schema."""
+
+    name: str
+    start: int
+    stop: int
+    values: tuple[Any, ...]
+    codes: tuple[tuple[float, ...], ...]
+
+    def classes(self, cube: np.ndarray) -> np.ndarray:
+        """Touches private data: the class number of each row."""
+        part = cube[:, None, self.start : self.stop]
+        return np.abs(part - np.array(self.codes)[None]).sum(axis=2).argmin(axis=1)
+
+
+def label(encoder: Encoder) -> Label | None:
+    """The label of a schema whose target is a class, else None."""
+    target = encoder.schema.target
+    if target is None:
+        return None
+    column = encoder.schema[target]
+    group = next(group for group in encoder.groups if group.name == target)
+    values: Sequence[Any]
+    if column.kind == "boolean":
+        values, codes = (False, True), ((0.0,), (1.0,))
+    elif column.kind == "categorical":
+        values = column.labels
+        codes = tuple(tuple(float(i == j) for j in range(len(values))) for i in range(len(values)))
+    elif column.kind == "ordinal":
+        values = column.labels
+        codes = tuple((i / max(len(values) - 1, 1),) for i in range(len(values)))
+    else:
+        return None
+    if len(values) < 2:
+        raise InputError(f"the target {target!r} has one class only in the schema; there is nothing to learn.")
+    return Label(target, group.start, group.stop, tuple(values), codes)
+
+
+def check_conditions(conditions: dict[str, Any], encoder: Encoder) -> None:
+    """Refuse a condition on a column or a value that the schema does not have."""
+    from understudy.tables.wording import did_you_mean
+
+    for name, value in conditions.items():
+        column = encoder.schema[name]
+        if pd.isna(value):
+            known = column.nullable
+            allowed = "its values are never missing"
+        elif column.kind == "boolean":
+            known, allowed = isinstance(value, bool | np.bool_), "it is true or false"
+        elif column.categories is not None:
+            known = value in column.labels
+            allowed = f"it is one of {', '.join(map(repr, column.labels[:10]))}" + did_you_mean(
+                str(value), [str(v) for v in column.labels]
+            )
+        else:
+            low, high = column.bounds or (None, None)
+            try:
+                known = bool(low <= value <= high)  # type: ignore[operator]
+            except TypeError:
+                known = False
+            allowed = f"it lies between {low} and {high}"
+        if not known:
+            raise InputError(f"condition: column {name!r} is never {value!r}; {allowed}.")

@@ -1,0 +1,303 @@
+"""PATE-GAN (Jordon, Yoon and van der Schaar 2019): a GAN whose discriminator learns from the noisy votes of teachers.
+
+Teachers are trained to tell real rows of their own shard from fakes. A student sees fakes alone, labelled by the noisy
+majority of the teachers, and the generator learns from the student. Only those labels leave the private side.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array
+
+from understudy.errors import InputError
+from understudy.learn.adversarial import (
+    Design,
+    Learner,
+    draw_classes,
+    generator_step,
+    make,
+    start_critic,
+    student_step,
+)
+from understudy.learn.discriminators import (
+    TeacherPlan,
+    Teachers,
+    count_votes,
+    deal_rows,
+    one_device,
+    start_teachers,
+    train_teachers,
+)
+from understudy.learn.partition import shards
+from understudy.methods.generator import Mode, Prepared, TableGenerator
+from understudy.methods.training import Draw
+from understudy.methods.votes import Voting, plan_votes
+from understudy.privacy import Budget, GNMax, LNMax, Sanitised
+
+
+class State(NamedTuple):
+    """Private as a whole; `generator`, `student`, `asked` and `labels` are made of paid answers alone."""
+
+    generator: Learner
+    student: Learner
+    teachers: Teachers
+    asked: Array
+    labels: Array
+    paid: np.ndarray
+    kept: np.ndarray
+
+
+class PATEGAN(TableGenerator):
+    """Synthetic tables by PATE-GAN.
+
+    Parameters
+    ----------
+    epsilon, delta : the budget; all of it is used.
+    teachers : how many; by default one for every 32 rows (the number of rows is public), at most 4000.
+    iterations, noise : give one; the other follows from the budget. `noise` is sigma (gnmax) or 1/lambda (lnmax).
+    aggregator : "gnmax" (ours: less noise for many votes) or "lnmax" (as published).
+    mode : "unconditional" (default), "data-dependent" (the same, plus a sanitised data-dependent epsilon) or
+        "as-published" (stops on the raw data-dependent epsilon; unsafe, for tables).
+    teacher_steps, student_steps, generator_steps, batch, learning_rate : n_T, n_S, 1, n and Adam's rate in the paper.
+    queries : votes asked for in an iteration; by default student_steps x batch, as published.
+    memory : of how many iterations the student keeps the labelled fakes; 1 as published. Labels are paid for once and
+        may be learnt from for ever.
+    teacher_hidden, student_hidden, generator_hidden : hidden layers; by default none, (d, d/2) and (d, d/2).
+    conditional : give the class to the generator, in a ratio that costs `ratio_epsilon_share` of epsilon.
+    warm_epsilon_share : pay this share for class-conditional histograms that the generator starts from; 0 as published.
+    schema_epsilon_share : what may be spent on bounds and categories that the schema does not say.
+    random_state : initialisation, shards and fakes; never the noise. `unsafe_noise_seed` is for tests.
+    mesh : spread the teachers over devices.
+    """
+
+    method: ClassVar[str] = "pategan"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        teachers: int | None = None,
+        iterations: int | None = 20,
+        noise: float | None = None,
+        aggregator: Literal["gnmax", "lnmax"] = "gnmax",
+        mode: Mode = "unconditional",
+        *,
+        teacher_steps: int = 5,
+        student_steps: int = 5,
+        generator_steps: int = 1,
+        batch: int = 64,
+        queries: int | None = None,
+        memory: int = 1,
+        learning_rate: float = 1e-4,
+        teacher_learning_rate: float | None = None,
+        teacher_hidden: tuple[int, ...] = (),
+        student_hidden: tuple[int, ...] | None = None,
+        generator_hidden: tuple[int, ...] | None = None,
+        conditional: bool = False,
+        ratio_epsilon_share: float = 0.01,
+        warm_epsilon_share: float = 0.0,
+        warm_bins: int = 20,
+        warm_steps: int = 2000,
+        schema_epsilon_share: float = 0.1,
+        random_state: int | None = None,
+        unsafe_noise_seed: int | None = None,
+        mesh: Mesh | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.teachers = teachers
+        self.iterations = iterations
+        self.noise = noise
+        self.aggregator: Literal["gnmax", "lnmax"] = aggregator
+        self.mode: Mode = mode
+        self.teacher_steps = teacher_steps
+        self.student_steps = student_steps
+        self.generator_steps = generator_steps
+        self.batch = batch
+        self.queries = queries
+        self.memory = memory
+        self.learning_rate = learning_rate
+        self.teacher_learning_rate = teacher_learning_rate
+        self.teacher_hidden = teacher_hidden
+        self.student_hidden = student_hidden
+        self.generator_hidden = generator_hidden
+        self.conditional = conditional
+        self.ratio_epsilon_share = ratio_epsilon_share
+        self.warm_epsilon_share = warm_epsilon_share
+        self.warm_bins = warm_bins
+        self.warm_steps = warm_steps
+        self.schema_epsilon_share = schema_epsilon_share
+        self.random_state = random_state
+        self.unsafe_noise_seed = unsafe_noise_seed
+        self.mesh = mesh
+
+    def _check_rows(self, rows: int) -> None:
+        if self.aggregator not in ("gnmax", "lnmax"):
+            raise InputError(f'`aggregator` (={self.aggregator!r}) must be "gnmax" or "lnmax".')
+        shards(rows, n_teachers(self.teachers, rows), seed=0)
+
+    def _critic_hidden(self, width: int) -> tuple[int, ...]:
+        return super()._critic_hidden(width) if self.student_hidden is None else tuple(self.student_hidden)
+
+    def _trainer(self, prepared: Prepared) -> tuple[Trainer, dict[str, Any]]:
+        teachers = n_teachers(self.teachers, len(prepared.cube))
+        queries = self.student_steps * self.batch if self.queries is None else self.queries
+        voting = plan_votes(
+            GNMax if self.aggregator == "gnmax" else lambda scale: LNMax(1 / scale),
+            prepared.budget,
+            mode=self.mode,
+            queries=queries,
+            classes=2,
+            teachers=teachers,
+            noise=self.noise,
+            iterations=self.iterations,
+        )
+        dealt = shards(len(prepared.cube), teachers, seed=prepared.seed)
+        rate = self.learning_rate if self.teacher_learning_rate is None else self.teacher_learning_rate
+        mesh = one_device() if self.mesh is None else self.mesh
+        plan = TeacherPlan(
+            teachers, prepared.encoder.width, tuple(self.teacher_hidden), self.batch, rate, dealt.width, mesh
+        )
+        trainer = Trainer(self, prepared, voting, plan)
+        trainer.rows = deal_rows(prepared.cube, prepared.present, dealt, plan)
+        facts = {
+            "mode": self.mode,
+            "mechanism": self.aggregator,
+            "teachers": teachers,
+            "noise": voting.mechanism.sigma if isinstance(voting.mechanism, GNMax) else 1 / voting.mechanism.gamma,  # type: ignore[union-attr]
+            "iterations": voting.iterations,
+            "votes_each": queries,
+        }
+        return trainer, facts
+
+    def _afterwards(
+        self, prepared: Prepared, trainer: Any, state: State, release: dict[str, Any]
+    ) -> tuple[Sanitised | None, list[str]]:
+        return trainer.voting.afterwards(state.kept, release)
+
+
+def n_teachers(asked: int | None, rows: int) -> int:
+    """One teacher for every 32 rows unless told otherwise; the number of rows is public."""
+    return asked if asked is not None else max(2, min(rows // 32, 4000))
+
+
+class Trainer:
+    """PATE-GAN's iteration: n_T steps of all teachers, one batch of votes, n_S steps of the student, one generator."""
+
+    def __init__(self, settings: PATEGAN, prepared: Prepared, voting: Voting, plan: TeacherPlan) -> None:
+        self.settings = settings
+        self.prepared = prepared
+        self.design = prepared.design
+        self.voting = voting
+        self.plan = plan
+        self.rows: Any = None
+        self.iterations = voting.iterations
+        self.ratio = jnp.asarray(prepared.ratio)
+        self.key = jax.random.fold_in(prepared.key, 2)
+
+    @property
+    def budget(self) -> Budget:
+        return self.voting.budget
+
+    def start(self) -> State:
+        student, teachers = jax.random.split(jax.random.fold_in(self.prepared.key, 3))
+        width, room = self.design.heads.width, self.settings.memory * self.voting.queries
+        return State(
+            self.prepared.generator(self.settings.warm_steps),
+            start_critic(self.design, student),
+            start_teachers(self.plan, teachers),
+            jnp.zeros((room, width)),
+            jnp.zeros(room),
+            np.zeros(2, dtype=np.int64),
+            self.voting.kept(2),
+        )
+
+    def restore(self, state: State) -> None:
+        self.voting.paid.used, self.voting.paid.answered = (int(n) for n in state.paid)
+
+    def finished(self, state: State) -> bool:
+        return self.voting.finished(state.kept)
+
+    def step(self, iteration: int, state: State, draw: Draw) -> tuple[State, dict[str, float]]:
+        """Touches private data: the votes. What goes on from them are the labels that the gate has drawn."""
+        s, paid = self.settings, self.voting.paid
+        making, teaching, learning = jax.random.split(jax.random.fold_in(self.key, iteration), 3)
+        fakes, asked = _fakes(
+            self.design, s.teacher_steps, self.voting.queries, state.generator.network, making, self.ratio
+        )
+        teachers = train_teachers(self.plan, state.teachers, self.rows, fakes, teaching)
+        votes = np.asarray(count_votes(self.plan, teachers, asked))
+        labels = draw("votes", lambda: paid.answer(votes).astype(np.int8), paid.skip)
+        generator, student, memory, known, losses = _learn(
+            self.design,
+            (s.student_steps, s.generator_steps, s.memory),
+            state.generator,
+            state.student,
+            (state.asked, state.labels),
+            (asked, jnp.asarray(labels, jnp.float32)),
+            learning,
+            self.ratio,
+            jnp.int32(iteration),
+        )
+        kept = self.voting.keep(state.kept, votes, labels, iteration)
+        used = np.array([paid.used, paid.answered], dtype=np.int64)
+        seen = {
+            "student_loss": float(losses[0]),
+            "generator_loss": float(losses[1]),
+            "labelled_real": float(np.mean(labels)),
+        }
+        return State(generator, student, teachers, memory, known, used, kept), seen
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _fakes(design: Design, steps: int, queries: int, network: Any, key: Array, ratio: Array) -> tuple[Array, Array]:
+    """All fakes of an iteration at once: the generator stands still while teachers and student learn."""
+    classing, making = jax.random.split(key)
+    classes = draw_classes(classing, ratio, steps * design.batch + queries)
+    made = make(design, network, making, classes)
+    return made[: steps * design.batch].reshape(steps, design.batch, -1), made[steps * design.batch :]
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _learn(
+    design: Design,
+    counts: tuple[int, int, int],
+    generator: Learner,
+    student: Learner,
+    remembered: tuple[Array, Array],
+    fresh: tuple[Array, Array],
+    key: Array,
+    ratio: Array,
+    iteration: Array,
+) -> tuple[Learner, Learner, Array, Array, Array]:
+    """Student and generator steps, from paid labels and fakes alone."""
+    student_steps, generator_steps, memory = counts
+    queries = len(fresh[1])
+    start = (iteration % memory) * queries
+    asked = jax.lax.dynamic_update_slice_in_dim(remembered[0], fresh[0], start, 0)
+    labels = jax.lax.dynamic_update_slice_in_dim(remembered[1], fresh[1], start, 0)
+    filled = jnp.minimum(iteration + 1, memory) * queries
+    picking, generating = jax.random.split(key)
+    if memory == 1 and student_steps * design.batch == queries:
+        slots = jnp.arange(queries).reshape(student_steps, design.batch)
+    else:
+        slots = jax.random.randint(picking, (student_steps, design.batch), 0, filled)
+
+    def study(learner: Learner, slots: Array) -> tuple[Learner, Array]:
+        return student_step(design, learner, asked[slots], labels[slots])
+
+    student, student_losses = jax.lax.scan(study, student, slots)
+
+    def generate(learner: Learner, key: Array) -> tuple[Learner, Array]:
+        classing, making = jax.random.split(key)
+        classes = draw_classes(classing, ratio, design.batch)
+        return generator_step(design, learner, student.network, making, classes)
+
+    generator, losses = jax.lax.scan(generate, generator, jax.random.split(generating, generator_steps))
+    return generator, student, asked, labels, jnp.stack([student_losses.mean(), losses.mean()])

@@ -1,0 +1,357 @@
+"""The twelve mistakes found in public code of these methods: each is put in by hand, and each is caught.
+
+Every mistake comes with a check. The check must pass on the code as it is, and fail on the code with the mistake in.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
+
+from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
+
+from understudy.errors import BudgetExceeded, InputError
+from understudy.learn import discriminators
+from understudy.learn.partition import Shards, shards
+from understudy.methods import dpgan, generator, gpate, pategan, votes
+from understudy.methods.training import Run
+from understudy.privacy import Budget, GNMax, LNMax, PrepaidAnswers, PrepaidSteps
+from understudy.tables import Encoder
+
+Patch = pytest.MonkeyPatch
+
+
+class Replay(Run):
+    """Answers from a script instead of the gate, so that two runs on different rows have the same answers."""
+
+    def draw(self, name: str, make: Callable[[], np.ndarray], skip: Callable[[np.ndarray], None]) -> np.ndarray:
+        made = make()
+        rng = np.random.default_rng(made.size)
+        return rng.integers(0, 2, made.shape).astype(made.dtype) if made.dtype == np.int8 else np.ones_like(made)
+
+
+def run(method: str, frame: pd.DataFrame, **changes: Any) -> Any:
+    encoder = Encoder(SCHEMA)
+    cube = encoder.encode(frame).astype(np.float32)
+    fitted = small(method, **changes)
+    fitted._fit(cube, np.ones(len(cube), dtype=bool), encoder, 0, fitted._budget(), Replay(), [])
+    return fitted
+
+
+def same(a: Any, b: Any) -> bool:
+    return all(np.array_equal(np.asarray(x), np.asarray(y)) for x, y in zip(*map(jax.tree.leaves, (a, b)), strict=True))
+
+
+# ---- checks ------------------------------------------------------------------------------------------------------
+
+
+def only_the_owner_of_a_row_learns_from_it() -> None:
+    """Change one row: over a whole run, the one teacher that owns it changes, and no other."""
+    frame, changed = table(), table()
+    changed.loc[17, ["age", "ward"]] = [99, "w"]
+    owner = shards(60, 10, seed=0).owner()[17]
+    for method in ("pategan", "gpate"):
+        plain = {"conditional": False}
+        before, after = (run(method, f, **plain).private_["state"].teachers.networks for f in (frame, changed))
+        moved = np.any([np.any(np.asarray(a != b).reshape(10, -1), axis=1) for a, b in _pairs(before, after)], axis=0)
+        assert np.flatnonzero(moved).tolist() == [owner]
+
+
+def _pairs(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
+    return zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
+
+
+def nothing_but_answers_reaches_the_release() -> None:
+    """With the same answers, entirely different rows give the same generator, bit for bit, and the same facts."""
+    for method in ("pategan", "gpate", "dpgan"):
+        one, two = (run(method, table(60, seed), conditional=False) for seed in (0, 1))
+        assert same(one.private_["state"].generator, two.private_["state"].generator)
+        assert one.history_ == two.history_
+        assert one.schema_ == two.schema_
+        assert one.certificate_.body["release"] == two.certificate_.body["release"]
+        assert one.sample(20, random_state=0).equals(two.sample(20, random_state=0))
+
+
+class Recorded:
+    """A noise source that remembers what it was asked for."""
+
+    def __init__(self, source: Any) -> None:
+        self.source, self.asked, self.drawn = source, [], []
+
+    def __getattr__(self, name: str) -> Any:
+        def draw(*args: Any) -> Any:
+            found = getattr(self.source, name)(*args)
+            self.asked.append((name, *args))
+            self.drawn.append(found)
+            return found
+
+        return draw
+
+
+def every_count_gets_its_own_noise_of_the_claimed_scale() -> None:
+    for mechanism, name, scale in ((LNMax(0.1), "discrete_laplace", 10.0), (GNMax(7.0), "discrete_gaussian", 7.0)):
+        budget = Budget(1e3, 1e-5)
+        budget.noise = Recorded(budget.noise)  # type: ignore[assignment]
+        PrepaidAnswers(mechanism, 50, budget).answer([[6, 5]] * 50)
+        kind, used, shape = budget.noise.asked[0]  # type: ignore[attr-defined]
+        assert kind == name
+        assert used == pytest.approx(scale)
+        assert shape == (50, 2)
+        noise = budget.noise.drawn[0]  # type: ignore[attr-defined]
+        assert np.all(noise.std(axis=0) > scale / 3)
+
+
+def labels_come_from_noisy_votes() -> None:
+    """A unanimous vote of many teachers is never turned over; noise on the label would do so now and then."""
+    paid = PrepaidAnswers(GNMax(5.0), 500, Budget(1e4, 1e-5))
+    assert not np.any(paid.answer([[1000, 0]] * 500))
+
+
+def everything_drawn_was_charged() -> None:
+    fitted = small("pategan").fit(table(), schema=SCHEMA)
+    paid = fitted.private_["trainer"].voting.paid
+    assert paid.used == paid.count == fitted.certificate_.events[0].count
+    with pytest.raises(BudgetExceeded):
+        paid.answer([[5, 5]])
+
+
+def a_cost_that_is_no_number_is_refused() -> None:
+    voting = small("pategan", mode="as-published").fit(table(), schema=SCHEMA).private_["trainer"].voting
+    with pytest.raises(InputError, match="NaN"):
+        voting.finished(np.full_like(voting.kept(2), np.nan))
+
+
+def ratios_are_paid_for() -> None:
+    fitted = small("gpate").fit(table(), schema=SCHEMA)
+    assert [e.mechanism for e in fitted.certificate_.events] == ["laplace", "confident-gnmax"]
+    drawn = {tuple(small("gpate").fit(table(), schema=SCHEMA).sampler_.ratio.tolist()) for _ in range(4)}
+    assert len(drawn) > 1
+
+
+def the_stated_delta_is_the_given_one() -> None:
+    fitted = small("pategan", delta=3e-4).fit(table(), schema=SCHEMA)
+    assert fitted.certificate_.delta == 3e-4
+    assert fitted.certificate_.verify() > 0
+    second = small("pategan", delta=3e-4).fit(table(), schema=SCHEMA)
+    assert second.certificate_.events == fitted.certificate_.events
+
+
+def no_row_is_in_two_shards() -> None:
+    frame = table()
+    for method, module in (("pategan", pategan), ("gpate", gpate)):
+        seen: list[Any] = []
+        with pytest.MonkeyPatch.context() as patch:
+            real = module.deal_rows
+            patch.setattr(module, "deal_rows", lambda *a, real=real, seen=seen: seen.append(real(*a)) or seen[-1])
+            small(method).fit(frame, schema=SCHEMA)
+        rows, held = (np.asarray(part) for part in seen[0])
+        assert int(held.sum()) == len(frame)
+        given = Encoder(SCHEMA).encode(frame).astype(np.float32)
+        assert sorted(map(tuple, rows[held].tolist())) == sorted(map(tuple, given.tolist()))
+
+
+def a_release_holds_public_names_only(tmp: Path) -> None:
+    from safetensors.numpy import load_file
+
+    small("pategan").fit(table(), schema=SCHEMA).save(tmp / "release")
+    names = set(load_file(tmp / "release" / "arrays.safetensors"))
+    assert all(name == "ratio" or name.startswith(("weight_", "bias_")) for name in names)
+    assert "votes" not in (tmp / "release" / "manifest.json").read_text().replace("votes_each", "")
+
+
+def a_rows_gradient_is_clipped_before_the_noise() -> None:
+    trainer = small("dpgan", clip=0.01).fit(table(), schema=SCHEMA).private_["trainer"]
+    critic = trainer.start().critic.network
+    slots, held = np.arange(1, dtype=np.int32), np.array([True])
+    one = dpgan.clipped_sum(critic, trainer.rows, slots, held, 0.01)
+    assert 0 < float(np.linalg.norm(np.asarray(one))) <= 0.01
+
+
+def no_noise_is_used_twice() -> None:
+    from understudy.privacy import PoissonGaussianStep
+
+    paid = PrepaidSteps(PoissonGaussianStep(1.0, 3.0, 0.1), 2, 100, 40, Budget(4.0, 1e-3))
+    assert not np.any(paid.release(np.zeros(9), 0) == paid.release(np.zeros(9), 0))
+    longer = {"iterations": 8, "noise": 25.0, "epsilon": 6.0}
+    one, two = (small("pategan", **longer).fit(table(), schema=SCHEMA).history_ for _ in range(2))
+    assert [h["labelled_real"] for h in one] != [h["labelled_real"] for h in two]
+
+
+def the_number_of_rows_is_asked_for() -> None:
+    fitted = small("pategan").fit(table(), schema=SCHEMA)
+    with pytest.raises(TypeError):
+        fitted.sample()
+    assert len(fitted.sample(7)) == 7
+
+
+# ---- mistakes ----------------------------------------------------------------------------------------------------
+
+
+def all_teachers_one_shard(patch: Patch) -> None:
+    def deal(cube: np.ndarray, present: np.ndarray, given: Shards, plan: Any) -> Any:
+        rows = discriminators.deal_rows(cube, present, given, plan)
+        return discriminators.Rows(rows.values.at[:].set(rows.values[4]), rows.held.at[:].set(rows.held[4]))
+
+    for module in (pategan, gpate):
+        patch.setattr(module, "deal_rows", deal)
+
+
+def shards_drawn_anew_each_iteration(patch: Patch) -> None:
+    real = discriminators.train_teachers
+
+    def shuffled(plan: Any, teachers: Any, rows: Any, fakes: Any, key: Any) -> Any:
+        order = jax.random.permutation(key, plan.teachers)
+        return real(plan, teachers, discriminators.Rows(rows.values[order], rows.held[order]), fakes, key)
+
+    for module in (pategan, gpate):
+        patch.setattr(module, "train_teachers", shuffled)
+
+
+def inverted_scale(patch: Patch) -> None:
+    patch.setattr(GNMax, "_draw", lambda s, c, n: np.argmax(c + n.discrete_gaussian(1 / s.sigma, c.shape), axis=1))
+
+
+def noise_on_the_label(patch: Patch) -> None:
+    patch.setattr(GNMax, "_draw", lambda s, c, n: (c.argmax(axis=1) + n.discrete_gaussian(0.5, len(c))) % 2)
+
+
+def one_noise_only(patch: Patch) -> None:
+    def draw(mechanism: GNMax, counts: np.ndarray, noise: Any) -> np.ndarray:
+        return np.argmax(counts + np.stack([0 * counts[:, 0], noise.discrete_gaussian(7.0, len(counts))], 1), axis=1)
+
+    patch.setattr(GNMax, "_draw", draw)
+
+
+def no_accountant(patch: Patch) -> None:
+    patch.setattr(PrepaidAnswers, "_take", lambda *_: None)
+
+
+def nan_is_below_every_budget(patch: Patch) -> None:
+    patch.setattr(votes, "moments_to_epsilon", lambda *_: (float(np.nan), 1.0))
+    patch.setattr(votes, "rdp_to_epsilon", lambda *_, **__: (float(np.nan), 1.0))
+
+
+def ratio_for_free(patch: Patch) -> None:
+    patch.setattr(gpate.GPATE, "private", False)
+
+
+def bounds_from_the_rows(patch: Patch) -> None:
+    start = pategan.Trainer.start
+
+    def leaking(trainer: Any) -> Any:
+        state = start(trainer)
+        top = float(trainer.prepared.cube.max(axis=0).sum() + trainer.prepared.cube.mean())
+        moved = jax.tree.map(lambda leaf: leaf * top, state.generator)
+        return state._replace(generator=moved)
+
+    patch.setattr(pategan.Trainer, "start", leaking)
+
+
+def student_on_real_rows(patch: Patch) -> None:
+    step = pategan.Trainer.step
+
+    def real_rows(trainer: Any, iteration: int, state: Any, draw: Any) -> Any:
+        state, seen = step(trainer, iteration, state, draw)
+        learner, _ = pategan.student_step(
+            trainer.design, state.student, jax.numpy.asarray(trainer.prepared.cube[:8]), jax.numpy.ones(8)
+        )
+        return state._replace(student=learner, generator=_touch(state.generator, learner)), seen
+
+    patch.setattr(pategan.Trainer, "step", real_rows)
+
+
+def _touch(learner: Any, other: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf + jax.tree.leaves(other.network)[0].sum(), learner)
+
+
+def delta_hard_coded(patch: Patch) -> None:
+    patch.setattr(generator.TableGenerator, "_budget", lambda s: Budget(s.epsilon, 1e-5))
+
+
+def upsampled_rows(patch: Patch) -> None:
+    real = discriminators.deal_rows
+
+    def doubled(cube: np.ndarray, present: np.ndarray, given: Shards, plan: Any) -> Any:
+        rows = real(cube, present, given, plan)
+        return discriminators.Rows(rows.values.at[0].set(rows.values[1]), rows.held)
+
+    for module in (pategan, gpate):
+        patch.setattr(module, "deal_rows", doubled)
+
+
+def teachers_in_the_bundle(patch: Patch) -> None:
+    def leaky(bundle: Any, path: Any) -> None:
+        arrays = {**bundle.arrays, "teachers": np.zeros(3)}
+        real(
+            type(bundle)(bundle.kind, bundle.method, bundle.parameters, arrays, bundle.certificate, bundle.schema), path
+        )
+
+    real = generator.write_bundle
+    patch.setattr(generator, "write_bundle", leaky)
+
+
+def no_clipping(patch: Patch) -> None:
+    real = dpgan.clipped_sum
+    patch.setattr(dpgan, "clipped_sum", lambda critic, rows, slots, held, clip: real(critic, rows, slots, held, 1e9))
+
+
+def the_users_seed_as_noise(patch: Patch) -> None:
+    def seeded(s: Any) -> Budget:
+        return Budget(s.epsilon, s.delta, unsafe_noise_seed=s.random_state)
+
+    patch.setattr(generator.TableGenerator, "_budget", seeded)
+
+
+def as_many_rows_as_the_private_table(patch: Patch) -> None:
+    sample = generator.TableGenerator.sample
+    patch.setattr(generator.TableGenerator, "sample", lambda s, n=60, *a, **k: sample(s, n, *a, **k))
+
+
+MISTAKES: list[tuple[Callable[[Patch], None], Callable[..., None]]] = [
+    (all_teachers_one_shard, only_the_owner_of_a_row_learns_from_it),
+    (shards_drawn_anew_each_iteration, only_the_owner_of_a_row_learns_from_it),
+    (inverted_scale, every_count_gets_its_own_noise_of_the_claimed_scale),
+    (noise_on_the_label, labels_come_from_noisy_votes),
+    (one_noise_only, every_count_gets_its_own_noise_of_the_claimed_scale),
+    (no_accountant, everything_drawn_was_charged),
+    (nan_is_below_every_budget, a_cost_that_is_no_number_is_refused),
+    (ratio_for_free, ratios_are_paid_for),
+    (bounds_from_the_rows, nothing_but_answers_reaches_the_release),
+    (student_on_real_rows, nothing_but_answers_reaches_the_release),
+    (delta_hard_coded, the_stated_delta_is_the_given_one),
+    (upsampled_rows, no_row_is_in_two_shards),
+    (teachers_in_the_bundle, a_release_holds_public_names_only),
+    (no_clipping, a_rows_gradient_is_clipped_before_the_noise),
+    (the_users_seed_as_noise, no_noise_is_used_twice),
+    (as_many_rows_as_the_private_table, the_number_of_rows_is_asked_for),
+]
+
+
+@contextmanager
+def _caught() -> Iterator[None]:
+    with pytest.raises((AssertionError, BudgetExceeded, InputError, pytest.fail.Exception)):
+        yield
+
+
+@pytest.mark.parametrize(("mistake", "check"), MISTAKES, ids=[m.__name__ for m, _ in MISTAKES])
+def test_the_mistake_is_caught(
+    mistake: Callable[[Patch], None], check: Callable[..., None], monkeypatch: Patch, tmp_path: Path
+) -> None:
+    def checked(place: Path) -> None:
+        place.mkdir()
+        check(place) if check is a_release_holds_public_names_only else check()
+
+    checked(tmp_path / "as it is")
+    mistake(monkeypatch)
+    with _caught():
+        checked(tmp_path / "with the mistake")

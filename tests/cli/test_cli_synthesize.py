@@ -1,0 +1,127 @@
+"""`understudy synthesize` and `understudy sample`, from a file to files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
+
+from small_generators import SCHEMA, table  # pyright: ignore[reportMissingImports]
+
+from understudy.cli.app import main
+from understudy.privacy import Certificate, Ledger
+from understudy.tables import read_table, validate_frame
+
+SMALL = [
+    *("--teachers", "10", "--iterations", "2", "--epsilon", "4", "--set", "noise=20"),
+    *("--set", "batch=8", "--set", "teacher_steps=2", "--set", "student_steps=2"),
+]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    table().to_csv(tmp_path / "data.csv", index=False)
+    SCHEMA.write(tmp_path / "schema.yaml")
+    return tmp_path / "data.csv", tmp_path / "schema.yaml"
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
+    code = 0
+    try:
+        main([str(a) for a in args])
+    except SystemExit as error:
+        code = int(error.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_synthesize_then_sample(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, schema = files
+    out = tmp_path / "synthetic.csv"
+    code, text, err = run(
+        capsys, "synthesize", data, "--schema", schema, "--target", "sick", "--rows", 30, "--out", out, *SMALL, "--json"
+    )
+    assert code == 0, err
+    found: dict[str, Any] = json.loads(text)
+    assert found["epsilon"] <= 4
+    assert found["rows"] == 30
+    rows = read_table(out)
+    assert len(rows) == 30
+    assert Certificate.load(found["certificate"]).verify() <= 4
+    assert not (tmp_path / "synthetic.csv.private").exists()
+    more = tmp_path / "more.parquet"
+    code, text, err = run(
+        capsys, "sample", found["release"], "--rows", 40, "--out", more, "--condition", "ward=s", "--seed", 1
+    )
+    assert code == 0, err
+    assert "Nothing was spent" in text
+    validate_frame(read_table(more), SCHEMA.with_target(None))
+    assert set(read_table(more)["ward"]) == {"s"}
+    code, text, _ = run(capsys, "sample", found["release"], "--out", more, "--condition", "ward=x", "--json")
+    assert code == 2
+    assert "never 'x'" in json.loads(text)["message"]
+
+
+def test_the_number_of_rows_is_never_the_private_one(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, schema = files
+    out = tmp_path / "synthetic.csv"
+    code, text, err = run(capsys, "synthesize", data, "--schema", schema, "--out", out, *SMALL)
+    assert code == 0, err
+    assert "certificate" in text
+    assert len(read_table(out)) == 1000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--method", "magic"], "unknown method 'magic'"),
+        (["--set", "teecher_steps=1"], "no setting 'teecher_steps'"),
+        (["--set", "batch"], "NAME=VALUE"),
+        (["--rows", "0"], "--rows"),
+        (["--ledger", "x.db"], "belong together"),
+        (["--workspace", "public"], "holds private things"),
+        (["--teachers", "61"], "fewer rows"),
+        (["--out", "rows.txt"], "suffix"),
+    ],
+)
+def test_bad_options_exit_with_2(
+    options: list[str], message: str, files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, schema = files
+    out = [] if "--out" in options else ["--out", tmp_path / "s.csv"]
+    code, _, err = run(capsys, "synthesize", data, "--schema", schema, *SMALL, *out, *options)
+    assert code == 2
+    assert message in err
+
+
+def test_a_budget_that_does_not_hold_exits_with_3(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, schema = files
+    code, _, err = run(
+        capsys, "synthesize", data, "--schema", schema, *SMALL, "--epsilon", "0.5", "--out", tmp_path / "s.csv"
+    )
+    assert code == 3
+    assert "Remaining" in err
+
+
+def test_the_ledger_is_charged_once(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, schema = files
+    book = Ledger.create(tmp_path / "ledger.db")
+    book.add_dataset("patients", epsilon=10.0, delta=1e-3)
+    options = ["--schema", schema, "--ledger", tmp_path / "ledger.db", "--dataset", "patients", *SMALL]
+    code, _, err = run(capsys, "synthesize", data, *options, "--out", tmp_path / "s.csv")
+    assert code == 0, err
+    assert book.spent("patients").epsilon == 4.0
+    code, _, err = run(capsys, "synthesize", data, *options, "--teachers", "61", "--out", tmp_path / "t.csv")
+    assert code == 2
+    assert book.spent("patients").epsilon == 4.0

@@ -1,0 +1,226 @@
+"""A run that is killed at any moment goes on to the same answer and pays nothing twice; its workspace is private."""
+
+# ruff: noqa: E402 (the small generators are found by their folder)
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+TESTS = str(Path(__file__).parents[1] / "methods")
+sys.path.insert(0, TESTS)
+
+from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
+
+from understudy.errors import BudgetExceeded, InputError
+from understudy.learn.checkpoints import Log, Workspace
+from understudy.methods import load
+
+_FIT = """
+import sys, time
+sys.path.insert(0, {tests!r})
+from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
+generator = small({method!r}, iterations=12, epsilon=8.0, **{changes!r})
+slow = lambda progress: time.sleep({pause})
+generator.fit(table(), schema=SCHEMA, workspace={workspace!r}, resume=True, progress=slow, checkpoint_seconds=0.3)
+generator.save({release!r})
+"""
+
+
+def _start(tmp_path: Path, method: str, workspace: str, release: str, pause: float, **changes: Any) -> Any:
+    code = _FIT.format(
+        tests=TESTS,
+        method=method,
+        changes=changes,
+        pause=pause,
+        workspace=str(tmp_path / workspace),
+        release=str(tmp_path / release),
+    )
+    # The processes run the same programs: what one has compiled serves the others.
+    cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=os.environ | cache)
+
+
+def _finish(process: Any) -> None:
+    _, errors = process.communicate(timeout=250)
+    assert process.returncode == 0, errors
+
+
+def _weights(release: Path) -> list[np.ndarray]:
+    return [np.asarray(w) for w in load(release).sampler_.network.weights]
+
+
+@pytest.mark.parametrize("method", ["pategan", "dpgan"])
+def test_sigkill_and_resume_give_the_same_generator(method: str, tmp_path: Path) -> None:
+    """With noise fixed by place, the killed and resumed run must equal one that was never killed, bit for bit."""
+    changes: dict[str, Any] = {"unsafe_noise_seed": 5}
+    whole = _start(tmp_path, method, "whole.private", "whole", 0.0, **changes)
+    killed = _start(tmp_path, method, "killed.private", "killed", 0.1, **changes)
+    _wait_for(tmp_path / "killed.private", killed)
+    time.sleep(random.uniform(0, 1.0))
+    killed.send_signal(signal.SIGKILL)
+    killed.wait(timeout=60)
+    assert not (tmp_path / "killed").exists()
+    _finish(_start(tmp_path, method, "killed.private", "killed", 0.0, **changes))
+    _finish(whole)
+    for a, b in zip(_weights(tmp_path / "whole"), _weights(tmp_path / "killed"), strict=True):
+        assert np.array_equal(a, b)
+    first, second = (load(tmp_path / name) for name in ("whole", "killed"))
+    assert first.certificate_.events == second.certificate_.events
+    assert first.history_ == second.history_
+
+
+def _wait_for(workspace: Path, process: Any) -> None:
+    """Until the first step was drawn."""
+    until = time.monotonic() + 120
+    while not any(log.stat().st_size for log in workspace.glob("steps-*.log")):
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_with_real_noise_what_was_drawn_is_kept(tmp_path: Path) -> None:
+    """Answers that the log holds are the answers of the resumed run, in this process and in one that repeats it."""
+
+    def fit(stop_after: int | None) -> Any:
+        def stop(progress: Any) -> None:
+            if progress.iteration == stop_after:
+                raise RuntimeError("power cut")
+
+        generator = small("pategan", iterations=6, noise=25.0, epsilon=6.0)
+        return generator.fit(
+            table(),
+            schema=SCHEMA,
+            workspace=tmp_path / "run.private",
+            resume=True,
+            progress=stop,
+            checkpoint_seconds=1e9,
+        )
+
+    with pytest.raises(RuntimeError):
+        fit(4)
+    drawn = Log(tmp_path / "run.private" / "steps-000000.log")._entries
+    assert len(drawn) == 4
+    resumed = fit(None)
+    kept = [float(np.mean(labels)) for _, labels in drawn]
+    assert [h["labelled_real"] for h in resumed.history_[:4]] == kept
+    assert resumed.private_["trainer"].voting.paid.used == 6 * 16
+    again = fit(None)
+    for a, b in zip(resumed.sampler_.network.weights, again.sampler_.network.weights, strict=True):
+        assert np.array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_what_was_paid_before_training_is_replayed(tmp_path: Path) -> None:
+    def fit() -> Any:
+        where = tmp_path / "run.private"
+        return small("gpate", epsilon=8.0).fit(table(), schema=SCHEMA, workspace=where, resume=True)
+
+    first, second = fit(), fit()
+    assert np.array_equal(first.sampler_.ratio, second.sampler_.ratio)
+    assert first.certificate_.events == second.certificate_.events
+    assert first.sample(20, random_state=0).equals(second.sample(20, random_state=0))
+
+
+def test_a_run_that_was_refused_leaves_no_workspace(tmp_path: Path) -> None:
+    where = tmp_path / "run.private"
+    with pytest.raises(BudgetExceeded):
+        small("pategan", noise=0.5).fit(table(), schema=SCHEMA, workspace=where)
+    assert not where.exists()
+    with pytest.raises(InputError, match="needs a `random_state`"):
+        small("pategan", random_state=None).fit(table(), schema=SCHEMA, workspace=where)
+
+
+def test_a_workspace_is_private_and_says_so(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "run.private", {"a": 1}, np.ones(3), resume=False)
+    workspace.load([np.zeros(2)])
+    workspace.save(3, [np.ones(2)], [{"iteration": 3}])
+    workspace.close()
+    assert (tmp_path / "run.private").stat().st_mode & 0o777 == 0o700
+    for file in (tmp_path / "run.private").iterdir():
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert sorted(os.listdir(tmp_path / "run.private")) == [
+        "prelude.log",
+        "run.json",
+        "state-000003.safetensors",
+        "steps-000003.log",
+    ]
+    with pytest.raises(InputError, match=r"name it public\.private"):
+        Workspace(tmp_path / "public", {}, np.ones(1), resume=False)
+
+
+def test_another_run_is_refused(tmp_path: Path) -> None:
+    Workspace(tmp_path / "run.private", {"epsilon": 1.0}, np.ones(3), resume=False).close()
+    with pytest.raises(InputError, match="holds a run already"):
+        Workspace(tmp_path / "run.private", {"epsilon": 1.0}, np.ones(3), resume=False)
+    with pytest.raises(InputError, match=r"of another run: `epsilon` was 1\.0 there and is 2\.0 now"):
+        Workspace(tmp_path / "run.private", {"epsilon": 2.0}, np.ones(3), resume=True)
+    with pytest.raises(InputError, match="rows of the table are not the same"):
+        Workspace(tmp_path / "run.private", {"epsilon": 1.0}, np.zeros(3), resume=True)
+    (tmp_path / "run.private" / "run.json").write_text('{"format": 99, "identity": {}, "key": "00", "digest": ""}')
+    with pytest.raises(InputError, match="newer understudy"):
+        Workspace(tmp_path / "run.private", {}, np.ones(3), resume=True)
+    (tmp_path / "run.private" / "run.json").write_text("{")
+    with pytest.raises(InputError, match="damaged"):
+        Workspace(tmp_path / "run.private", {}, np.ones(3), resume=True)
+    (tmp_path / "run.private" / "run.json").unlink()
+    with pytest.raises(InputError, match="no run to resume"):
+        Workspace(tmp_path / "run.private", {}, np.ones(3), resume=True)
+
+
+def test_damaged_checkpoints_are_refused(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "run.private", {}, np.ones(3), resume=False)
+    workspace.load([np.zeros(2)])
+    workspace.save(1, [np.ones(2)], [])
+    iteration, state, _ = workspace.load([np.zeros(2)])
+    assert iteration == 1
+    assert np.array_equal(state[0], np.ones(2))
+    with pytest.raises(InputError, match="other shapes"):
+        workspace.load([np.zeros(3)])
+    path = tmp_path / "run.private" / "state-000001.safetensors"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(InputError, match="damaged"):
+        workspace.load([np.zeros(2)])
+
+
+def test_a_torn_log_entry_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "steps.log"
+    log = Log(path)
+    for value in range(3):
+        log.draw("x", lambda value=value: ({}, np.array([value])))
+    log.close()
+    path.write_bytes(path.read_bytes()[:-3])
+    log = Log(path)
+    replayed = [log.draw("x", lambda: ({}, np.array([9]))) for _ in range(4)]
+    assert [int(array[0]) for _, array, _ in replayed] == [0, 1, 9, 9]
+    assert [flag for *_, flag in replayed] == [True, True, False, False]
+    log.close()
+    with pytest.raises(InputError, match="holds 'x' where 'y'"):
+        Log(path).draw("y", lambda: ({}, np.array([1])))
+
+
+def test_damaged_and_newer_releases_are_refused(tmp_path: Path) -> None:
+    small("pategan").fit(table(), schema=SCHEMA).save(tmp_path / "release")
+    manifest = tmp_path / "release" / "manifest.json"
+    good = manifest.read_text()
+    manifest.write_text(good.replace('"format": 1', '"format": 9', 1))
+    with pytest.raises(InputError, match="newer"):
+        load(tmp_path / "release")
+    manifest.write_text(good.replace('"method": "pategan"', '"method": "magic"', 1))
+    with pytest.raises(InputError, match="not known here"):
+        load(tmp_path / "release")
+    manifest.write_text(good.replace('"teacher_steps"', '"new_setting"', 1))
+    with pytest.raises(InputError, match="settings unknown here"):
+        load(tmp_path / "release")
+    manifest.write_text(good)
+    arrays = tmp_path / "release" / "arrays.safetensors"
+    arrays.write_bytes(arrays.read_bytes()[:-1] + b"x")
+    with pytest.raises(InputError, match="damaged"):
+        load(tmp_path / "release")

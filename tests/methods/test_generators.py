@@ -1,0 +1,274 @@
+"""Generators of tables: what they release fits the schema, says what it cost, and survives the disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_generators import PRIVATE, SMALL, small
+
+from understudy.errors import BudgetExceeded, InputError
+from understudy.methods import PATEGAN, load
+from understudy.privacy import DeltaEvent, GaussianEvent, GNMaxEvent, LaplaceEvent, LNMaxEvent
+from understudy.tables import Column, Schema, read_table, validate_frame
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_fit_sample_save_load(method: str, frame: pd.DataFrame, schema: Schema, tmp_path: Path) -> None:
+    generator = small(method).fit(frame, schema=schema)
+    rows = generator.sample(50, random_state=1)
+    assert len(rows) == 50
+    validate_frame(rows.assign(sick=[True, False] * 25), schema)  # a sample may lack a class; a table to learn from not
+    assert list(rows.columns) == list(schema.names)
+    assert generator.sample(50, random_state=1).equals(rows)
+    assert not generator.sample(50, random_state=2).equals(rows)
+    assert [h["iteration"] for h in generator.history_] == [1, 2]
+    generator.save(tmp_path / "release")
+    loaded = load(tmp_path / "release")
+    assert loaded.sample(50, random_state=1).equals(rows)
+    if method == "gan":
+        with pytest.raises(InputError, match="not private"):
+            loaded.certificate_.verify()
+    else:
+        assert loaded.certificate_.verify() <= 4.0
+        assert loaded.certificate_.delta == 1e-5
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_the_bundle_holds_the_generator_and_nothing_private(
+    method: str, frame: pd.DataFrame, schema: Schema, tmp_path: Path
+) -> None:
+    from safetensors.numpy import load_file
+
+    generator = small(method).fit(frame, schema=schema)
+    generator.save(tmp_path / "release")
+    assert sorted(os.listdir(tmp_path / "release")) == ["arrays.safetensors", "certificate.json", "manifest.json"]
+    arrays = load_file(tmp_path / "release" / "arrays.safetensors")
+    assert set(arrays) == {"ratio", *(f"{kind}_{i}" for kind in ("weight", "bias") for i in range(3))}
+    text = (tmp_path / "release" / "manifest.json").read_text()
+    seen = {key for line in json.loads(text)["parameters"]["history"] for key in line}
+    assert seen <= {
+        *("iteration", "student_loss", "generator_loss", "labelled_real"),
+        *("answered", "step_length", "generator_value", "critic_loss"),
+    }
+
+
+def test_what_was_charged_is_what_was_drawn(frame: pd.DataFrame, schema: Schema) -> None:
+    generator = small("pategan").fit(frame, schema=schema)
+    assert generator.certificate_.events == (GNMaxEvent(20.0, 32, "discrete"),)
+    assert generator.private_["trainer"].voting.paid.used == 32
+    published = small("pategan", aggregator="lnmax").fit(frame, schema=schema)
+    assert published.certificate_.events == (LNMaxEvent(0.05, 32),)
+    g = small("gpate").fit(frame, schema=schema)
+    ratio, votes = g.certificate_.events
+    assert ratio == LaplaceEvent(0.04)
+    assert (votes.count, votes.answered) == (2 * 8 * 2, 2 * 8 * 2)
+    steps, overflow = small("dpgan").fit(frame, schema=schema).certificate_.events
+    assert (steps.steps, steps.sampling_rate) == (4, 8 / 60)
+    assert isinstance(overflow, DeltaEvent)
+    assert overflow.delta <= 1e-8
+
+
+def test_noise_or_length_follows_from_the_budget(frame: pd.DataFrame, schema: Schema) -> None:
+    least = small("pategan", noise=None).fit(frame, schema=schema)
+    assert least.certificate_.epsilon == pytest.approx(4.0, rel=1e-3)
+    longest = small("pategan", iterations=None).fit(frame, schema=schema)
+    assert longest.certificate_.epsilon <= 4.0
+    assert longest.certificate_.body["release"]["iterations"] > 2
+    with pytest.raises(BudgetExceeded):
+        small("pategan", noise=1.0).fit(frame, schema=schema)
+    with pytest.raises(BudgetExceeded):
+        small("dpgan", noise=0.35, epsilon=1.0).fit(frame, schema=schema)
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_a_single_step_that_does_not_fit_says_what_would(method: str, frame: pd.DataFrame, schema: Schema) -> None:
+    with pytest.raises(InputError, match=r"not even one iteration.*Raise epsilon to"):
+        small(method, iterations=None, noise=0.5, epsilon=0.1).fit(frame, schema=schema)
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "message"),
+    [
+        ("pategan", {"teachers": 61}, "fewer rows"),
+        ("gpate", {"teachers": 61}, "fewer rows"),
+        ("dpgan", {"batch": 61}, "larger than the table"),
+        ("pategan", {"aggregator": "max"}, "aggregator"),
+        ("pategan", {"mode": "free"}, "`mode`"),
+        ("dpgan", {"mode": "data-dependent"}, "no data-dependent cost"),
+        ("pategan", {"mode": "data-dependent", "aggregator": "lnmax"}, "GNMax"),
+        ("pategan", {"mode": "as-published", "noise": None}, "needs `noise`"),
+        ("pategan", {"noise": None, "iterations": None}, "give `iterations`"),
+        ("dpgan", {"noise": None, "iterations": None}, "give `iterations`"),
+        ("pategan", {"noise": -1.0}, "`noise`"),
+        ("pategan", {"batch": 0}, "`batch`"),
+        ("pategan", {"iterations": 1.5}, "`iterations`"),
+        ("pategan", {"learning_rate": 0.0}, "`learning_rate`"),
+        ("pategan", {"warm_epsilon_share": 1.0}, "share of epsilon"),
+        ("gpate", {"bins": 1}, "`bins`"),
+        ("gpate", {"threshold": 2.0}, "`threshold`"),
+        ("gpate", {"clip": 0.0}, "`clip`"),
+        ("pategan", {"epsilon": 0.0}, "`epsilon`"),
+        ("pategan", {"delta": 2.0}, "`delta`"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_is_spent(
+    method: str, changes: dict[str, Any], message: str, frame: pd.DataFrame, schema: Schema
+) -> None:
+    with pytest.raises(InputError, match=message):
+        small(method, **changes).fit(frame, schema=schema)
+
+
+def test_bad_tables(frame: pd.DataFrame, schema: Schema) -> None:
+    with pytest.raises(InputError, match="one class only"):
+        small("pategan").fit(frame.assign(sick=True), schema=schema)
+    with pytest.raises(InputError, match="the table lacks 'age'"):
+        small("pategan").fit(frame.drop(columns="age"), schema=schema)
+    with pytest.raises(InputError, match="does not say the bounds of 'age'"):
+        small("pategan", schema_epsilon_share=0.0).fit(frame, schema=schema.with_column(Column("age", "integer")))
+    with pytest.raises(InputError, match="does not say"):
+        small("gan").fit(frame, "sick")
+    with pytest.raises(InputError, match="learnt nothing"):
+        small("pategan").sample(3)
+    with pytest.raises(InputError, match="needs a target that is a class"):
+        small("gpate").fit(frame, schema=schema.with_target(None))
+
+
+def test_what_the_schema_lacks_is_paid_for() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.choice(["x", "y"], 4000), "b": rng.random(4000), "y": rng.random(4000) < 0.5})
+    generator = small("pategan", epsilon=8.0, noise=None).fit(frame, "y")
+    kinds = [type(e) for e in generator.certificate_.events]
+    assert kinds == [DeltaEvent, LaplaceEvent, GNMaxEvent]
+    assert generator.certificate_.events[1] == LaplaceEvent(0.8)
+    assert generator.certificate_.body["release"]["schema_estimated"] == ["a", "b"]
+    assert generator.certificate_.verify() <= 8.0
+    poor = frame.head(60)
+    with pytest.raises(InputError, match="was spent on the gaps of the schema"):
+        small("pategan", schema_epsilon_share=0.001).fit(poor, "y")
+
+
+def test_conditions(frame: pd.DataFrame, schema: Schema) -> None:
+    generator = small("pategan").fit(frame, schema=schema)
+    assert set(generator.sample(30, {"ward": "s"}, 0)["ward"]) == {"s"}
+    assert generator.sample(5, {"value": None}, 0)["value"].isna().all()
+    for conditions, message in (
+        ({"ward": "x"}, "column 'ward' is never 'x'"),
+        ({"sick": "yes"}, "true or false"),
+        ({"age": 121}, "between 0 and 120"),
+        ({"age": "old"}, "between 0 and 120"),
+        ({"age": None}, "never missing"),
+        ({"size": 1}, "no column 'size'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            generator.sample(5, conditions)
+    given = small("gpate").fit(frame, schema=schema)
+    assert given.sample(300, {"sick": True}, 0)["sick"].all()
+    with pytest.raises(InputError, match="hardly makes"):
+        generator.sample(10, {"age": 1}, 0)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, True])
+def test_a_number_of_rows_that_is_none(n: Any, frame: pd.DataFrame, schema: Schema) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        small("pategan").fit(frame, schema=schema).sample(n)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
+def test_many_rows_stream_to_disk(suffix: str, frame: pd.DataFrame, schema: Schema, tmp_path: Path) -> None:
+    generator = small("pategan").fit(frame, schema=schema)
+    generator.sample_to(tmp_path / f"rows{suffix}", 150_000, random_state=0)
+    rows = read_table(tmp_path / f"rows{suffix}")
+    assert len(rows) == 150_000
+    validate_frame(rows, schema)
+
+
+def test_a_warm_start_is_paid_for_and_helps(frame: pd.DataFrame, schema: Schema) -> None:
+    many = pd.concat([frame.assign(age=30, ward="w")] * 40, ignore_index=True)
+    generator = small("pategan", warm_epsilon_share=0.5, epsilon=8.0, warm_steps=300).fit(many, schema=schema)
+    first, second = generator.certificate_.events
+    assert isinstance(first, GaussianEvent)
+    assert isinstance(second, GNMaxEvent)
+    rows = generator.sample(500, random_state=0)
+    assert (rows["ward"] == "w").mean() > 0.8
+    assert rows["age"].mean() == pytest.approx(30, abs=6)
+
+
+def test_data_dependent_mode_publishes_a_sanitised_epsilon(frame: pd.DataFrame, schema: Schema) -> None:
+    for method in ("pategan", "gpate"):
+        generator = small(method, mode="data-dependent", epsilon=6.0).fit(frame, schema=schema)
+        certificate = generator.certificate_
+        assert certificate.verify() <= 6.0
+        sanitised = certificate.body["sanitised"]
+        assert sanitised is None or sanitised["epsilon_upper"] >= sanitised["epsilon"] >= 0
+        assert method == "gpate" or sanitised is not None
+
+
+def test_as_published_stops_by_itself_and_says_that_it_is_unsafe(frame: pd.DataFrame, schema: Schema) -> None:
+    for method in ("pategan", "gpate"):
+        generator = small(method, mode="as-published", iterations=500, epsilon=6.0).fit(frame, schema=schema)
+        assert len(generator.history_) < 500
+        assert generator.certificate_.body["release"]["data_dependent_epsilon"] >= 6.0
+        with pytest.raises(InputError, match="unsafe"):
+            generator.certificate_.verify()
+    published = small("pategan", mode="as-published", iterations=500, epsilon=6.0, aggregator="lnmax")
+    assert 0 < len(published.fit(frame, schema=schema).history_) < 500
+
+
+def test_the_users_seed_does_not_drive_the_noise(frame: pd.DataFrame, schema: Schema) -> None:
+    def labels(**changes: Any) -> list[float]:
+        generator = small("pategan", iterations=8, noise=25.0, epsilon=6.0, **changes).fit(frame, schema=schema)
+        return [h["labelled_real"] for h in generator.history_]
+
+    assert labels() != labels()
+    assert labels(unsafe_noise_seed=1) == labels(unsafe_noise_seed=1)
+    marked = small("pategan", unsafe_noise_seed=1).fit(frame, schema=schema)
+    with pytest.raises(InputError, match="fixed seed"):
+        marked.certificate_.verify()
+
+
+def test_ctrl_c_keeps_what_was_paid_for(frame: pd.DataFrame, schema: Schema, tmp_path: Path) -> None:
+    def interrupt(progress: Any) -> None:
+        if progress.iteration == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    generator = small("pategan", iterations=6, noise=25.0, epsilon=6.0)
+    generator.fit(frame, schema=schema, progress=interrupt, workspace=tmp_path / "run.private")
+    assert generator.interrupted_
+    assert len(generator.history_) == 2
+    assert generator.certificate_.verify() <= 6.0
+    assert len(generator.sample(5)) == 5
+    finished = small("pategan", iterations=6, noise=25.0, epsilon=6.0)
+    finished.fit(frame, schema=schema, workspace=tmp_path / "run.private", resume=True)
+    assert finished.history_[:2] == generator.history_
+    assert len(finished.history_) == 6
+
+
+def test_a_fit_off_the_main_thread_works(frame: pd.DataFrame, schema: Schema) -> None:
+    generator = small("pategan")
+    thread = threading.Thread(target=lambda: generator.fit(frame, schema=schema))
+    thread.start()
+    thread.join()
+    assert len(generator.history_) == 2
+
+
+def test_parameters_are_stored_as_given() -> None:
+    from sklearn.base import clone
+
+    generator = PATEGAN(epsilon=2.0, teacher_hidden=(3,))
+    copy: Any = clone(generator)
+    assert copy.get_params() == generator.get_params()
+
+
+def test_noise_that_drowns_the_votes_is_said(frame: pd.DataFrame, schema: Schema) -> None:
+    from understudy.errors import UnderstudyWarning
+
+    with pytest.warns(UnderstudyWarning, match="drowns the votes"):
+        small("pategan", noise=200.0).fit(frame, schema=schema)
