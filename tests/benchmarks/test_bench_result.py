@@ -1,0 +1,84 @@
+"""Means, intervals and result files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from understudy.benchmarks import registry
+from understudy.benchmarks.result import read, summary
+from understudy.errors import InputError
+
+values = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30)
+
+
+@given(values)
+def test_the_mean_lies_in_its_interval_and_single_runs_lie_around(numbers: list[float]) -> None:
+    found = summary(numbers)
+    assert found["low"] <= found["mean"] <= found["high"]
+    assert min(numbers) - 1e-4 <= found["run_low"] <= found["run_high"] <= max(numbers) + 1e-4
+    assert found["repeats"] == len(numbers)
+
+
+def test_the_interval_is_students() -> None:
+    found = summary([1.0, 2.0, 3.0])  # t(0.975, 2) = 4.30265, deviation 1
+    assert found["mean"] == 2.0
+    assert found["high"] == pytest.approx(2 + 4.30265 / np.sqrt(3), abs=1e-4)
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
+    random = np.random.default_rng(0)
+    found = [summary(list(random.normal(0.7, 0.03, 10))) for _ in range(400)]
+    held = np.mean([f["low"] <= 0.7 <= f["high"] for f in found])
+    assert 0.92 < held < 0.98
+
+
+def test_one_repeat_has_no_interval() -> None:
+    assert summary([0.7]) == {
+        "mean": 0.7,
+        "low": None,
+        "high": None,
+        "run_low": 0.7,
+        "run_high": 0.7,
+        "repeats": 1,
+    }
+
+
+def test_curves_are_summarised_point_by_point() -> None:
+    found = summary([[1.0, 5.0], [3.0, 5.0]])
+    assert found["mean"] == [2.0, 5.0]
+    assert found["high"][1] == 5.0 < found["high"][0]
+
+
+def test_unreadable_results_say_why(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="understudy bench run"):
+        read(tmp_path / "none.json")
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    with pytest.raises(InputError, match="cannot read"):
+        read(broken)
+    broken.write_text("[]")
+    with pytest.raises(InputError, match="not the result of a benchmark"):
+        read(broken)
+    broken.write_text(json.dumps({"format": 99, "rows": [], "measured": {}, "benchmark": "pima"}))
+    with pytest.raises(InputError, match="format 99"):
+        read(broken)
+
+
+def test_every_benchmark_is_whole() -> None:
+    for name in registry.names():
+        benchmark = registry.get(name)
+        assert benchmark.id == name
+        parts = {part.name: part for size in ("quick", "full") for part in benchmark.parts(size, 3)}
+        assert {quote.part for quote in benchmark.quotes} <= set(parts)
+        for part in parts.values():
+            assert [repeat for batch in part.batches() for repeat in batch] == list(range(part.first, part.first + 3))
+            json.dumps(part.settings)
+            assert callable(part.function())
+    with pytest.raises(InputError, match="no benchmark 'nothing'"):
+        registry.get("nothing")

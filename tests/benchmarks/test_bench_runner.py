@@ -1,0 +1,130 @@
+"""The runner: every repeat once, nothing lost on Ctrl-C, and results that say how they were made."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from bench_toy import BENCHMARK, benchmark
+
+from understudy.benchmarks import cache, runner
+from understudy.benchmarks.declare import Part
+from understudy.benchmarks.result import read
+from understudy.errors import InputError
+
+PARTIAL = ".toy-quick.partial.jsonl"
+
+
+def ran(diary: Path) -> list[int]:
+    return sorted(int(line) for line in diary.read_text().split())
+
+
+def test_a_run_says_all_that_a_reader_needs(tmp_path: Path, diary: Path) -> None:
+    result = runner.run(BENCHMARK, out=tmp_path / "out", jobs=1)
+    assert ran(diary) == [0, 1, 2, 3, 4]
+    (row,) = result.rows
+    assert (row["paper"], row["mean"], row["repeats"], row["unsafe"]) == (0.6, 0.52, 5, "on purpose")
+    assert row["epsilon"] == {"paper": 1.0, "unconditional": 2.0, "data_dependent": 1.5}
+    assert row["low"] < row["mean"] < row["high"]
+    assert result.measured("toy", "curve")["mean"] == [2.0, 1.0]
+    assert result.body["command"] == "understudy bench run toy --size quick"
+    assert set(result.body["machine"]) == {"cpu", "cores", "memory_gib", "system"}
+    assert {"understudy", "python", "numpy"} <= set(result.body["versions"])
+    assert read(tmp_path / "out" / "toy-quick.json").body == result.body
+    assert not (tmp_path / "out" / PARTIAL).exists()
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    tmp_path: Path, diary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_INTERRUPTED", "yes")
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(BENCHMARK, out=tmp_path, jobs=1)
+    assert ran(diary) == [0, 1, 2], "the batch of repeats 2 and 3 was cut in two"
+    assert (tmp_path / PARTIAL).exists()
+    monkeypatch.delenv("TOY_INTERRUPTED")
+    diary.write_text("")
+    result = runner.run(BENCHMARK, out=tmp_path, jobs=1)
+    assert ran(diary) == [2, 3, 4]
+    assert result.body["resumed_batches"] == 1
+    assert result.rows[0]["mean"] == 0.52
+
+
+def test_what_was_kept_is_used_only_for_the_very_same_measurement(tmp_path: Path) -> None:
+    part = Part("toy", "bench_toy:measure", {"gamma": 0.1}, 4)
+    keys = {
+        cache.key("toy", part, [0]),
+        cache.key("other", part, [0]),
+        cache.key("toy", part, [1]),
+        cache.key("toy", Part("toy", "bench_toy:measure", {"gamma": 0.2}, 4), [0]),
+    }
+    assert len(keys) == 4
+    assert cache.key("toy", part, [0]) == cache.key("toy", Part("toy", "bench_toy:measure", {"gamma": 0.1}, 9), [0])
+
+
+def test_a_half_written_line_costs_one_batch_and_no_more(tmp_path: Path) -> None:
+    store = cache.Cache(tmp_path / "kept")
+    store.add("a", cache.Batch([{"accuracy": 1.0}], 0.1))
+    with store.path.open("a") as file:
+        file.write('{"key": "b", "measured": [{"accu')
+    store.add("c", cache.Batch([{"accuracy": 3.0}], 0.1))
+    again = cache.Cache(tmp_path / "kept")
+    assert again.get("a") == cache.Batch([{"accuracy": 1.0}], 0.1)
+    assert again.get("b") is None
+    assert again.get("c") == cache.Batch([{"accuracy": 3.0}], 0.1)
+
+
+def test_processes_share_the_work(tmp_path: Path, diary: Path) -> None:
+    before = dict(os.environ)
+    result = runner.run(BENCHMARK, out=tmp_path, jobs=2, repeats=4)
+    assert ran(diary) == [0, 1, 2, 3]
+    assert result.rows[0]["repeats"] == 4
+    assert result.body["command"].endswith("--repeats 4")
+    assert dict(os.environ) == before, "the one-thread settings are the workers' alone"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_in_a_terminal_loses_nothing(tmp_path: Path, diary: Path) -> None:
+    script = (
+        "import sys, bench_toy; from understudy.benchmarks import runner;"
+        "runner.run(bench_toy.SLOW, repeats=20, out=sys.argv[1], jobs=2)"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stderr=subprocess.PIPE, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / PARTIAL).exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert b"UserWarning" not in said
+    kept = [json.loads(line) for line in (tmp_path / PARTIAL).read_text().splitlines() if line]
+    assert 1 <= len(kept) < 10
+
+
+def test_wrong_input_is_refused_before_anything_runs(tmp_path: Path, diary: Path) -> None:
+    with pytest.raises(InputError, match=r"`size` \(='huge'\)"):
+        runner.run(BENCHMARK, size="huge", out=tmp_path)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match=r"`repeats` \(=0\)"):
+        runner.run(BENCHMARK, repeats=0, out=tmp_path)
+    with pytest.raises(InputError, match=r"`jobs` \(=0\)"):
+        runner.run(BENCHMARK, jobs=0, out=tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot make the folder"):
+        runner.run(BENCHMARK, out=tmp_path / "file")
+    assert ran(diary) == []
+
+
+def test_a_part_that_forgets_a_repeat_is_an_error(tmp_path: Path, diary: Path) -> None:
+    with pytest.raises(InputError, match="measured 1 repeats instead of 2"):
+        runner.run(benchmark(at_most=1), out=tmp_path, jobs=1)

@@ -1,0 +1,85 @@
+"""`understudy bench list|run|show`: what people and machines read, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import understudy.cli.bench
+from understudy.benchmarks import registry
+from understudy.cli.app import main
+
+assert understudy.cli.bench, "importing the module registers the commands"
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "benchmarks"))
+    monkeypatch.setitem(registry._HOMES, "toy", "bench_toy")
+    monkeypatch.setenv("TOY_DIARY", str(tmp_path / "diary"))
+    return tmp_path / "out"
+
+
+def cli(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as exit:
+        main(["bench", *arguments])
+    printed = capsys.readouterr()
+    return int(exit.value.code or 0), printed.out, printed.err
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = cli(capsys, "list")
+    assert code == 0
+    assert "pima" in out
+    code, out, _ = cli(capsys, "list", "--json")
+    entries = {entry["id"]: entry for entry in json.loads(out)["benchmarks"]}
+    assert entries["pima"]["datasets"] == ["pima"]
+    assert entries["pima"]["repeats"]["full"] >= 100
+
+
+def test_run_and_show_print_the_paper_beside_what_was_measured(capsys: pytest.CaptureFixture[str], toy: Path) -> None:
+    code, out, err = cli(capsys, "run", "toy", "--out", str(toy), "--jobs", "1")
+    assert (code, err) == (0, "")
+    for word in ("Table 1", "a row (unsafe)", "0.600", "0.520", "2.000", "1.500", "(unsafe) on purpose", "a note"):
+        assert word in out
+    code, shown, _ = cli(capsys, "show", "toy", "--size", "quick", "--out", str(toy))
+    assert (code, shown) == (0, out)
+    code, machine, _ = cli(capsys, "show", "toy", "--size", "quick", "--out", str(toy), "--json")
+    assert json.loads(machine) == json.loads((toy / "toy-quick.json").read_text())
+
+
+def test_an_interruption_says_that_nothing_is_lost(
+    capsys: pytest.CaptureFixture[str], toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_INTERRUPTED", "yes")
+    code, _, err = cli(capsys, "run", "toy", "--out", str(toy), "--jobs", "1")
+    assert code == 130
+    assert "goes on from there" in err
+    monkeypatch.delenv("TOY_INTERRUPTED")
+    assert cli(capsys, "run", "toy", "--out", str(toy), "--jobs", "1")[0] == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.getuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_is_refused(capsys: pytest.CaptureFixture[str], toy: Path) -> None:
+    toy.mkdir(mode=0o500)
+    assert cli(capsys, "run", "toy", "--out", str(toy), "--jobs", "1")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run", "nothing"), "no benchmark 'nothing'"),
+        (("run", "toy", "--size", "huge"), "`size` (='huge')"),
+        (("run", "toy", "--repeats", "0"), "`repeats` (=0)"),
+        (("show", "nothing"), "no benchmark 'nothing'"),
+        (("show", "toy"), "understudy bench run"),
+    ],
+)
+def test_wrong_input(capsys: pytest.CaptureFixture[str], toy: Path, arguments: tuple[str, ...], said: str) -> None:
+    code, _, err = cli(capsys, *arguments, "--out", str(toy))
+    assert code == 2
+    assert said in err
