@@ -151,7 +151,7 @@ def _figure_5_6() -> list[Quote]:
     return [
         Quote(
             "Figure 5.6: percentage gap (the thesis prints 100 for one teacher and less than 60 for 8 and 9)",
-            f"{teachers} teachers",
+            "1 teacher" if teachers == 1 else f"{teachers} teachers",
             "percentage gap",
             _PATE,
             f"{teachers} teachers/percentage gap",
