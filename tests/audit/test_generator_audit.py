@@ -22,6 +22,9 @@ from understudy.methods.training import Run
 from understudy.privacy import Budget
 from understudy.tables import Column, Encoder, Schema
 
+# Compiles networks again and again: minutes, so a command of its own (`make test-slow`).
+pytestmark = pytest.mark.slow
+
 SCHEMA = Schema(
     (Column("a", "continuous", bounds=(0, 1)), Column("b", "continuous", bounds=(0, 1)), Column("y", "boolean")), "y"
 )

@@ -28,6 +28,9 @@ from understudy.methods.training import Run
 from understudy.privacy import Budget, GNMax, LNMax, PrepaidAnswers, PrepaidSteps
 from understudy.tables import Encoder
 
+# Compiles networks again and again: minutes, so a command of its own (`make test-slow`).
+pytestmark = pytest.mark.slow
+
 Patch = pytest.MonkeyPatch
 
 
