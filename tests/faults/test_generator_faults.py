@@ -29,8 +29,6 @@ import sys, time
 sys.path.insert(0, {tests!r})
 from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
 
-# Compiles networks again and again: minutes, so a command of its own (`make test-slow`).
-pytestmark = pytest.mark.slow
 generator = small({method!r}, iterations=12, epsilon=8.0, **{changes!r})
 slow = lambda progress: time.sleep({pause})
 generator.fit(table(), schema=SCHEMA, workspace={workspace!r}, resume=True, progress=slow, checkpoint_seconds=0.3)

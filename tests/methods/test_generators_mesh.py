@@ -21,8 +21,6 @@ from understudy.learn.discriminators import start_teachers, train_teachers
 from understudy.learn.partition import shards
 from understudy.tables import Encoder
 
-# Compiles networks again and again: minutes, so a command of its own (`make test-slow`).
-pytestmark = pytest.mark.slow
 
 cube = Encoder(SCHEMA).encode(table()).astype(np.float32)
 d = cube.shape[1]
