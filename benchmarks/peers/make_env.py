@@ -1,0 +1,54 @@
+"""Make the virtual environment of a peer: other people's packages never become dependencies of this one.
+
+    python benchmarks/peers/make_env.py NAME [--python PATH]
+
+NAME.txt in `requirements/` lists what is installed; the environment is `.venvs/NAME`, which git ignores. Prints the
+path of its interpreter, which benchmarks start as a process of its own. An environment made from the same list is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+STAMP = "understudy-requirements.sha256"
+
+
+def interpreter(name: str) -> Path:
+    """Where the interpreter of an environment is, or will be."""
+    return HERE / ".venvs" / name / "bin" / "python"
+
+
+def known() -> list[str]:
+    return sorted(path.stem for path in (HERE / "requirements").glob("*.txt"))
+
+
+def make(name: str, python: str = sys.executable) -> Path:
+    """The interpreter of the environment `name`, made first if it is not there or its list has changed."""
+    listed = HERE / "requirements" / f"{name}.txt"
+    if not listed.is_file():
+        raise SystemExit(f"no environment {name!r}: requirements/ knows {', '.join(known()) or 'none'}.")
+    digest = hashlib.sha256(listed.read_bytes()).hexdigest()
+    folder = HERE / ".venvs" / name
+    stamp = folder / STAMP
+    if stamp.is_file() and stamp.read_text() == digest:
+        return interpreter(name)
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    pip = [str(interpreter(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "-r", str(listed)], check=True)
+    stamp.write_text(digest)
+    return interpreter(name)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Make the virtual environment of a peer.")
+    parser.add_argument("name", help="one of: " + ", ".join(known()))
+    parser.add_argument("--python", default=sys.executable, help="the interpreter to make it with")
+    given = parser.parse_args()
+    print(make(given.name, given.python))
