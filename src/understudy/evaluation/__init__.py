@@ -11,6 +11,7 @@ from __future__ import annotations
 from understudy._lazy import attach
 
 _HOMES: dict[str, str] = {
+    "Evaluation": "understudy.evaluation.result",
     "FIVE": "understudy.evaluation.classifiers",
     "FOUR": "understudy.evaluation.classifiers",
     "PANELS": "understudy.evaluation.classifiers",
