@@ -1,0 +1,118 @@
+"""Measured scores, read from the JSON of `understudy evaluate`, in the shape in which the page shows them.
+
+Of all that an evaluation holds the page shows the settings A, B and C and their ranking. How like the *training* rows
+a synthetic table is, and how near it lies to them, stays with the holder of those rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from understudy.errors import InputError
+from understudy.report.audits import read_json
+from understudy.report.text import shown
+
+if TYPE_CHECKING:
+    from understudy.evaluation.result import Evaluation, Setting, TableEvaluation
+
+NAMES = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "accuracy": "accuracy"}
+RANKING = {
+    "auroc": "Agreement on which classifier is better, by AUROC (1 is always, 0.5 is by chance)",
+    "auprc": "The same by AUPRC",
+    "features": "Agreement on which feature matters more",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One classifier: trained on real rows (A) or synthetic ones (B) and tested on real; C is synthetic on synthetic."""
+
+    classifier: str
+    real: float | None
+    synthetic: float | None
+    inside: float | None
+    note: str = ""
+
+    def named(self) -> list[tuple[str, float | None]]:
+        return [("trained on real", self.real), ("on synthetic", self.synthetic), ("all synthetic", self.inside)]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of one synthetic table."""
+
+    name: str
+    metric: str
+    rows: tuple[Row, ...]
+    others: tuple[tuple[str, float], ...] = ()
+    notes: tuple[str, ...] = ()
+    seeds: int = 1
+    error: str | None = None
+
+    @property
+    def metric_name(self) -> str:
+        return NAMES.get(self.metric, self.metric)
+
+    def mean(self) -> dict[str, float | None]:
+        def of(name: str) -> float | None:
+            values = [v for row in self.rows if (v := getattr(row, name)) is not None]
+            return sum(values) / len(values) if values else None
+
+        return {"real": of("real"), "synthetic": of("synthetic"), "inside": of("inside")}
+
+    @property
+    def headline(self) -> str:
+        """One sentence for the top of the page."""
+        mean = self.mean()
+        if mean["synthetic"] is None:
+            return ""
+        learners = f"{len(self.rows)} classifiers trained on it reach" if len(self.rows) > 1 else "a classifier reaches"
+        average = " on average" if len(self.rows) > 1 else ""
+        text = f"{shown(self.name)}: {learners}{average} {self.metric_name} {mean['synthetic']:.3f} on real test rows"
+        if mean["real"] is not None:
+            text += f"; trained on the real rows, {mean['real']:.3f}"
+        return text + "."
+
+
+def read_scores(path: str | Path) -> list[Scores]:
+    """The scores in a file, one for each synthetic table in it."""
+    from understudy.evaluation.result import Evaluation
+
+    try:
+        return scores_of(Evaluation.from_dict(read_json(path, "the evaluation")))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def scores_of(evaluation: Evaluation) -> list[Scores]:
+    """AUROC where it says most (two classes), macro F1 where there are more."""
+    metric = "auroc" if len(evaluation.classes) <= 2 else "f1"
+    return [_table(table, evaluation, metric) for table in evaluation.tables]
+
+
+def _table(table: TableEvaluation, evaluation: Evaluation, metric: str) -> Scores:
+    if table.error is not None:
+        return Scores(table.name, metric, (), error=table.error)
+    settings = {"A": evaluation.real, **table.settings}
+    rows = tuple(
+        Row(
+            name,
+            *(_score(settings.get(setting), name, metric) for setting in ("A", "B", "C")),
+            note=_note(settings.get("B"), name),
+        )
+        for name in evaluation.classifiers
+    )
+    others = tuple((RANKING.get(name, name), value) for name, value in table.ranking.items())
+    return Scores(table.name, metric, rows, others, (*evaluation.notes, *table.notes), evaluation.seeds)
+
+
+def _score(setting: Setting | None, name: str, metric: str) -> float | None:
+    if setting is None or name not in setting.classifiers:
+        return None
+    return setting.classifiers[name].metrics[metric].mean
+
+
+def _note(setting: Setting | None, name: str) -> str:
+    return setting.classifiers[name].note if setting is not None and name in setting.classifiers else ""

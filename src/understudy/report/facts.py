@@ -1,0 +1,119 @@
+"""What the page says about each release: read from its folder, and checked again on the way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import InputError
+from understudy.methods.bundle import read_bundle
+from understudy.privacy import Certificate
+from understudy.privacy.accountant import delta_left, total_rdp
+from understudy.privacy.events import Event, LaplaceEvent, LNMaxEvent
+from understudy.privacy.rdp import DEFAULT_ORDERS, rdp_to_epsilon
+from understudy.tables import Schema
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release as the page shows it. `problem` says why its promise does not hold; empty if it does."""
+
+    path: Path
+    kind: str
+    method: str
+    certificate: Certificate
+    schema: Schema | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    recomputed: float | None = None
+    problem: str = ""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return self.certificate.body["release"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """One event and its share of what all cost together."""
+
+    event: Event
+    share: float
+
+
+def read_release(path: str | Path) -> Release:
+    """A release folder, or a lone certificate; its epsilon is recomputed from the events."""
+    source = Path(path)
+    if source.is_file():
+        certificate = Certificate.load(source)
+        said = certificate.body["release"]
+        release = Release(source, str(said.get("kind", "release")), str(said.get("method", "")), certificate)
+    else:
+        bundle = read_bundle(source)
+        release = Release(
+            source, bundle.kind, bundle.method, bundle.certificate, bundle.schema, bundle.parameters, bundle.arrays
+        )
+    try:
+        recomputed, problem = release.certificate.verify(), ""
+    except InputError as error:
+        recomputed, problem = None, str(error)
+    return Release(**{**release.__dict__, "recomputed": recomputed, "problem": problem})
+
+
+def total(releases: Sequence[Release]) -> tuple[float, float]:
+    """What all releases cost together, if all come from one table: a sum, which holds for any releases.
+
+    A release that only works on another one's output lists the same events and is counted once.
+    """
+    paid: list[Certificate] = []
+    for release in releases:
+        certificate = release.certificate
+        free = "post_processing_of" in release.facts and any(
+            certificate.body["events"] == other.body["events"] for other in paid
+        )
+        if not free:
+            paid.append(certificate)
+    epsilon = math.fsum(c.epsilon for c in paid) if all(math.isfinite(c.epsilon) for c in paid) else math.inf
+    return epsilon, min(1.0, math.fsum(c.delta for c in paid))
+
+
+def shares(certificate: Certificate) -> list[Share]:
+    """Each event's part of the whole.
+
+    Costs of events do not add up as epsilons, but as Rényi costs they do: the share is that of the Rényi cost at the
+    order that gives the smallest epsilon; where the whole is pure (delta = 0), the share of epsilon itself.
+    """
+    events = certificate.events
+    costs = _costs(certificate, events)
+    whole = math.fsum(c for c in costs if math.isfinite(c))
+    return [
+        Share(event, cost / whole if whole and math.isfinite(cost) else 0.0)
+        for event, cost in zip(events, costs, strict=True)
+    ]
+
+
+def _costs(certificate: Certificate, events: Sequence[Event]) -> list[float]:
+    if certificate.body["accounting"]["method"] == "pure":
+        return [_pure(event) for event in events]
+    order = certificate.body["accounting"]["order"]
+    if order is None:
+        left = delta_left(events, certificate.delta)
+        if left <= 0:
+            return [0.0 for _ in events]
+        order = rdp_to_epsilon(DEFAULT_ORDERS, total_rdp(events, DEFAULT_ORDERS), left)[1]
+    return [float(total_rdp([event], [order])[0]) for event in events]
+
+
+def _pure(event: Event) -> float:
+    match event:
+        case LaplaceEvent():
+            return event.epsilon * event.count
+        case LNMaxEvent():
+            return 2 * event.gamma * event.count
+        case _:
+            return 0.0

@@ -1,0 +1,228 @@
+"""`understudy report`: one self-contained HTML page from releases and what was measured about them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from understudy._version import __version__
+from understudy.errors import InputError
+from understudy.report import figures, words
+from understudy.report.facts import Release, read_release, shares, total
+from understudy.report.odds import Odds
+from understudy.report.text import at_most, number, one_in, percent, shown
+from understudy.tables.files import check_writable, write_text
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a page is made from. Only `releases` is needed.
+
+    - `evaluations`: files that `understudy evaluate --json` wrote.
+    - `test`: a real table for the comparison of distributions. Its shares are shown as they are: real test rows are a
+      use of private data, and the page says so.
+    - `ledger` and `dataset`: the history to show.
+    - `audits`: JSON files with the results of attacks on the releases.
+    """
+
+    releases: Sequence[str | Path]
+    evaluations: Sequence[str | Path] = ()
+    test: str | Path | None = None
+    ledger: str | None = None
+    dataset: str | None = None
+    audits: Sequence[str | Path] = ()
+    title: str | None = None
+
+
+def write_report(sources: Sources, out: str | Path) -> Path:
+    """Write the page, whole or not at all."""
+    target = check_report_path(out)
+    write_text(target, render(sources))
+    return target
+
+
+def check_report_path(out: str | Path) -> Path:
+    """Refuse a page that cannot be written, before anything is spent."""
+    target = Path(out)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"the report {target} must be named *.html, so that it opens in a browser.")
+    return check_writable(target)
+
+
+def render(sources: Sources) -> str:
+    """The page as text."""
+    from understudy.report.usefulness import usefulness
+
+    if not sources.releases:
+        raise InputError("name at least one release: the folder that `--out` made.")
+    releases = [read_release(path) for path in sources.releases]
+    ledger = _ledger(sources)
+    useful = usefulness(releases, sources.evaluations, sources.test)
+    from understudy.report.audits import read_audits
+
+    values = {
+        "title": shown(sources.title or _title(releases), 120),
+        "breath": _breath(releases, useful),
+        "promise": _promise(releases),
+        "releases": [_release(r) for r in releases],
+        "ledger": ledger,
+        "useful": useful,
+        "audits": read_audits(sources.audits),
+        "made": datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC"),
+        "version": __version__,
+        "dataset": shown(sources.dataset) if sources.dataset else None,
+    }
+    return _template().render(values)
+
+
+def _template() -> Any:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    folder = files("understudy.report") / "templates"
+    environment = Environment(
+        loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"at_most": at_most, "number": number, "percent": percent, "shown": shown}
+    environment.globals["style"] = Markup(folder.joinpath("style.css").read_text("utf-8"))
+    return environment.get_template("report.html")
+
+
+def _title(releases: Sequence[Release]) -> str:
+    if len(releases) == 1:
+        kind = words.kind_words(releases[0].kind)
+        return kind[0].upper() + kind[1:]
+    return f"{len(releases)} private releases"
+
+
+def _breath(releases: Sequence[Release], useful: Mapping[str, Any]) -> dict[str, Any]:
+    rows = []
+    for release in releases:
+        name, sentence = words.method_words(release.method)
+        rows.append(
+            {
+                "what": words.kind_words(release.kind),
+                "method": name,
+                "how": sentence,
+                "size": words.size_words(release.kind, release.facts),
+                "epsilon": release.certificate.epsilon,
+                "delta": release.certificate.delta,
+                "holds": not release.problem,
+                "problem": release.problem,
+                "free": "post_processing_of" in release.facts,
+            }
+        )
+    return {"releases": rows, "headline": useful["headline"]}
+
+
+def _promise(releases: Sequence[Release]) -> dict[str, Any]:
+    """The odds for one row, for all releases on the page together."""
+    epsilon, delta = total(releases)
+    broken = [r for r in releases if r.problem]
+    odds = Odds(epsilon, delta)
+    public = list(dict.fromkeys(shown(text, 300) for r in releases for text in r.certificate.body["assumed_public"]))
+    units = sorted({shown(r.certificate.body["unit"]) for r in releases})
+    pairs = []
+    for alarms in (0.01, 0.1):
+        found = odds.found(alarms)
+        accused, caught = round(100 * alarms), min(100, math.ceil(100 * found - 1e-9))
+        pairs.append(
+            {
+                "alarms": alarms,
+                "accused": accused,
+                "found": found,
+                "caught": caught,
+                "out": figures.people(accused, f"{accused} of 100 people who did not take part are marked.", False),
+                "in": figures.people(caught, f"At most {caught} of 100 people who took part are marked.", True),
+            }
+        )
+    return {
+        "epsilon": epsilon,
+        "delta": delta,
+        "factor": math.exp(epsilon) if epsilon < 50 else math.inf,
+        "odds": odds,
+        "pairs": pairs,
+        "curve": figures.curve(odds),
+        "certainty": figures.certainty(odds),
+        "posterior": odds.posterior(),
+        "guess": odds.best_guess(),
+        "failure": one_in(delta),
+        "several": [(rows, odds.for_rows(rows)) for rows in (2, 5)],
+        "public": public,
+        "units": units,
+        "neighbours": sorted({r.certificate.body["neighbours"] for r in releases}),
+        "void": [shown(r.problem, 300) for r in broken],
+        "none": math.isinf(epsilon),
+        "many": len(releases) > 1,
+    }
+
+
+def _release(release: Release) -> dict[str, Any]:
+    certificate = release.certificate
+    spent = shares(certificate)
+    rows = []
+    for i, share in enumerate(spent):
+        name, sentence = words.event_words(share.event)
+        rows.append({"name": name, "sentence": sentence, "share": share.share, "part": i % 6})
+    label = "Shares of the cost: " + ", ".join(f"{r['name']} {percent(r['share'])}" for r in rows)
+    body = certificate.body
+    return {
+        "name": shown(release.path.name or str(release.path)),
+        "kind": words.kind_words(release.kind),
+        "method": words.method_words(release.method)[0],
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "events": rows,
+        "bar": figures.parts([r["share"] for r in rows], label) if rows else None,
+        "accounting": body["accounting"],
+        "sanitised": body["sanitised"],
+        "created": shown(body["created"], 40),
+        "software": {shown(k, 40): shown(v, 40) for k, v in body["software"].items()},
+        "checksum": certificate.to_json()["checksum"],
+        "recomputed": release.recomputed,
+        "problem": shown(release.problem, 300),
+        "facts": [(shown(k, 60), shown(v, 120)) for k, v in release.facts.items()],
+        "free": shown(release.facts["post_processing_of"]) if "post_processing_of" in release.facts else None,
+    }
+
+
+def _ledger(sources: Sources) -> dict[str, Any] | None:
+    if (sources.ledger is None) != (sources.dataset is None):
+        raise InputError("--ledger and --dataset belong together: the file, and the name of the dataset in it.")
+    if sources.ledger is None or sources.dataset is None:
+        return None
+    from understudy.privacy import Ledger
+
+    book = Ledger(sources.ledger)
+    dataset, spent = book.dataset(sources.dataset), book.spent(sources.dataset)
+    limit = float(dataset.limit.epsilon)
+    entries = [
+        {
+            "started": shown(entry.started, 30).replace("T", " ")[:16],
+            "purpose": shown(entry.purpose),
+            "state": entry.state,
+            "epsilon": float(entry.counted.epsilon),
+            "delta": float(entry.counted.delta),
+        }
+        for entry in book.entries(sources.dataset)
+    ]
+    counted = [e["epsilon"] for e in entries if e["epsilon"] > 0]
+    label = f"ε {number(float(spent.epsilon))} of {number(limit)} is spent."
+    return {
+        "limit": limit,
+        "limit_delta": float(dataset.limit.delta),
+        "spent": float(spent.epsilon),
+        "spent_delta": float(spent.delta),
+        "entries": entries,
+        "bar": figures.parts(counted, label, max(limit - float(spent.epsilon), 0.0)),
+    }

@@ -1,0 +1,149 @@
+"""How good the releases are: measured scores, and synthetic beside real columns and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from understudy.errors import InputError
+from understudy.report import figures, words
+from understudy.report.evaluations import Scores, read_scores
+from understudy.report.facts import Release
+from understudy.report.text import shown
+
+SAMPLED_ROWS = 5000
+PICTURES = 100
+
+
+def usefulness(
+    releases: Sequence[Release], evaluations: Sequence[str | Path], test: str | Path | None
+) -> dict[str, Any]:
+    """Everything of the section, ready for the page."""
+    scores = [score for path in evaluations for score in read_scores(path)]
+    tables = [_table(release, test) for release in releases if release.kind in ("generator", "distilled")]
+    return {
+        "headline": [s.headline for s in scores if s.headline],
+        "scores": [_scores(s) for s in scores],
+        "tables": [t for t in tables if t is not None],
+        "pictures": [p for release in releases if (p := _pictures(release))],
+        "test": shown(Path(test).name) if test is not None else None,
+    }
+
+
+def _scores(scores: Scores) -> dict[str, Any]:
+    values = [v for row in scores.rows for v in (row.real, row.synthetic, row.inside) if v is not None]
+    low = min([0.5, *values]) if scores.metric in ("auroc", "accuracy") else min([0.0, *values])
+    rows = []
+    for row in scores.rows:
+        said = [f"{name} {value:.3f}" for name, value in row.named() if value is not None]
+        label = f"{shown(row.classifier)}: {', '.join(said)}"
+        points = [("inside", row.inside), ("made", row.synthetic), ("real", row.real)]
+        rows.append(
+            {
+                "name": shown(row.classifier, 40),
+                "real": row.real,
+                "synthetic": row.synthetic,
+                "inside": row.inside,
+                "note": shown(row.note, 160) if row.note else "",
+                "figure": figures.dots(points, low, 1.0, label),
+            }
+        )
+    return {
+        "name": shown(scores.name),
+        "metric": shown(scores.metric_name),
+        "low": low,
+        "rows": rows,
+        "mean": scores.mean(),
+        "has_inside": any(row.inside is not None for row in scores.rows),
+        "others": [(shown(k, 60), v) for k, v in scores.others],
+        "notes": [shown(note, 400) for note in scores.notes],
+        "seeds": scores.seeds,
+        "error": shown(scores.error, 300) if scores.error else None,
+    }
+
+
+def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
+    """Samples of a release beside test rows; None for a release that makes no table."""
+    if release.schema is None or release.path.is_file():
+        return None
+    from understudy.methods import load
+    from understudy.report.compare import SHOWN_COLUMNS, as_schema_says, column_figures, correlations
+    from understudy.tables import read_table
+
+    model = load(release.path)
+    if hasattr(model, "sample"):
+        synthetic = model.sample(SAMPLED_ROWS, random_state=0)
+    elif hasattr(model, "frame"):
+        synthetic = model.frame()
+    else:
+        return None
+    real = None
+    if test is not None:
+        table = read_table(test)
+        if missing := [name for name in release.schema.names if name not in table]:
+            raise InputError(
+                f"the test table {test} has no column {missing[0]!r}, which the release {release.path} has."
+            )
+        real = as_schema_says(release.schema, table)
+    columns = column_figures(release.schema, synthetic, real)
+    together = correlations(release.schema, synthetic, real)
+    shown_columns = []
+    for column in columns[:SHOWN_COLUMNS]:
+        label = f"Distribution of {shown(column.name)}, synthetic" + (" and real." if column.real else ".")
+        bars = None
+        if column.labels is not None:
+            real_shares = column.real or (None,) * len(column.labels)
+            rows = zip(column.labels, column.synthetic, real_shares, strict=True)
+            bars = [{"label": shown(text, 40), "made": made, "real": there} for text, made, there in rows]
+        shown_columns.append(
+            {
+                "name": shown(column.name),
+                "target": column.name == release.schema.target,
+                "low": column.low,
+                "high": column.high,
+                "bars": bars,
+                "figure": None if bars else figures.histogram(column.synthetic, column.real, label),
+                "distance": column.distance,
+                "missing": column.missing,
+            }
+        )
+    return {
+        "name": shown(release.path.name),
+        "kind": words.kind_words(release.kind),
+        "rows": len(synthetic),
+        "real_rows": None if real is None else len(real),
+        "columns": shown_columns,
+        "more": len(columns) - len(shown_columns),
+        "mean_distance": None
+        if real is None or not columns
+        else sum(c.distance or 0.0 for c in columns) / len(columns),
+        "correlations": None if together is None else _correlations(together),
+    }
+
+
+def _correlations(found: Any) -> dict[str, Any]:
+    names = [shown(name, 40) for name in found.names]
+    return {
+        "names": names,
+        "synthetic": figures.heatmap(found.synthetic, f"Correlations of {len(names)} columns, synthetic rows."),
+        "real": None
+        if found.real is None
+        else figures.heatmap(found.real, f"Correlations of {len(names)} columns, real test rows."),
+        "difference": found.difference,
+    }
+
+
+def _pictures(release: Release) -> dict[str, Any] | None:
+    images = release.arrays.get("images")
+    if images is None or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[-1] not in (1, 3)):
+        return None
+    few = images[:PICTURES]
+    if few.ndim == 4 and few.shape[-1] == 1:
+        few = few[..., 0]
+    return {
+        "name": shown(release.path.name),
+        "shown": len(few),
+        "all": len(images),
+        "source": figures.picture(figures.grid(few)),
+    }

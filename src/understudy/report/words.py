@@ -1,0 +1,136 @@
+"""Methods, releases and events in words for people who are no engineers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from understudy.privacy.events import (
+    ConfidentGNMaxEvent,
+    DeltaEvent,
+    Event,
+    GaussianEvent,
+    GNMaxEvent,
+    LaplaceEvent,
+    LNMaxEvent,
+    NonPrivateEvent,
+    SmoothReleaseEvent,
+    SubsampledGaussianEvent,
+)
+from understudy.report.text import number, shown
+
+KINDS: dict[str, str] = {
+    "classifier": "a classifier",
+    "generator": "a generator of synthetic rows",
+    "distilled": "a distilled set of records",
+    "images": "a generator of synthetic images",
+    "histogram": "a histogram",
+}
+
+# What each method is, in one sentence; the paper is on its page of the documentation.
+METHODS: dict[str, tuple[str, str]] = {
+    "pate": (
+        "PATE",
+        "Many teachers, each trained on its own part of the rows, vote on labels for public rows. Only the noisy "
+        "winner of each vote leaves, and a student learns from those labels.",
+    ),
+    "moments": (
+        "moments",
+        "A few statistics of the whole table (counts, means, how columns vary together) are released once, with noise. "
+        "Everything else is computed from those noisy statistics.",
+    ),
+    "pategan": (
+        "PATE-GAN",
+        "A generator learns to fool a student that saw only noisy votes of many teachers, each trained on its own part "
+        "of the rows.",
+    ),
+    "gpate": (
+        "G-PATE",
+        "Teachers, each with its own part of the rows, tell a generator in which direction to improve; only a noisy "
+        "vote on the direction leaves.",
+    ),
+    "dpgan": (
+        "DP-GAN",
+        "A generator plays against a critic whose every learning step is clipped for each row and blurred with noise.",
+    ),
+    "gan": ("GAN", "A generator without any protection, as a ceiling to compare with."),
+    "kip": (
+        "KIP",
+        "A few records are shaped until a model trained on them does as well as one trained on all. Run on a private "
+        "release it costs nothing more; run on real rows it protects nobody.",
+    ),
+    "dpkip": (
+        "DP-KIP",
+        "A few records are shaped until a model trained on them does well on the real rows; each step is clipped for "
+        "each row and blurred with noise.",
+    ),
+}
+
+
+def kind_words(kind: str) -> str:
+    return KINDS.get(kind, f"a release of kind “{shown(kind, 40)}”")
+
+
+def method_words(method: str) -> tuple[str, str]:
+    return METHODS.get(method, (shown(method, 40), ""))
+
+
+def event_words(event: Event) -> tuple[str, str]:
+    """A short name and a sentence for one event of a certificate."""
+    match event:
+        case LaplaceEvent():
+            return "Noisy counts", f"{_times(event.count)} with Laplace noise, ε = {number(event.epsilon)} each."
+        case GaussianEvent():
+            return (
+                "Noisy statistics",
+                f"{_times(event.count)} with Gaussian noise {number(event.noise_multiplier)} times as large as the most "
+                "that one row can change.",
+            )
+        case LNMaxEvent():
+            return (
+                "Teachers’ votes",
+                f"{event.count:,} answers; Laplace noise on every count (γ = {number(event.gamma)}).",
+            )
+        case GNMaxEvent():
+            return (
+                "Teachers’ votes",
+                f"{event.count:,} answers; Gaussian noise of {number(event.sigma)} votes on every count.",
+            )
+        case ConfidentGNMaxEvent():
+            return (
+                "Teachers’ votes",
+                f"{event.count:,} questions, of which {event.answered:,} were answered because the teachers agreed; noise of "
+                f"{number(event.sigma_threshold)} votes on the check and {number(event.sigma)} on the answer.",
+            )
+        case SubsampledGaussianEvent():
+            return (
+                "Learning steps",
+                f"{event.steps:,} steps, each on a random {event.sampling_rate:.3%} of the rows, with Gaussian noise "
+                f"{number(event.noise_multiplier)} times as large as one row’s clipped share.",
+            )
+        case SmoothReleaseEvent():
+            return "The data-dependent ε itself", f"Released once with noise (β = {number(event.beta)})."
+        case DeltaEvent():
+            return "A chance of failure", f"δ = {number(event.delta)}: {shown(event.reason, 200)}."
+        case NonPrivateEvent():
+            return "Not private", f"{shown(event.reason, 200)}."
+
+
+def _times(count: int) -> str:
+    return "One release" if count == 1 else f"{count:,} releases"
+
+
+def size_words(kind: str, release: Mapping[str, Any]) -> str:
+    """What is worth saying about this release's size, from the certificate's public facts."""
+    facts = [
+        (f"{release[key]:,} {words}")
+        for key, words in (
+            ("teachers", "teachers"),
+            ("labels", "labels answered"),
+            ("records", "records"),
+            ("per_class", "records a class"),
+            ("iterations_done", "learning steps"),
+        )
+        if isinstance(release.get(key), int) and not isinstance(release.get(key), bool)
+    ]
+    return ", ".join(facts)
