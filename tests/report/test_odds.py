@@ -105,5 +105,5 @@ def test_several_rows_of_one_person(rows: int) -> None:
     ],
 )
 def test_nonsense_is_refused(make: object) -> None:
-    with pytest.raises(InputError, match="must|between"):
+    with pytest.raises(InputError, match=r"must|between"):
         make()  # type: ignore[operator]

@@ -90,6 +90,7 @@ def _template() -> Any:
         loader=FunctionLoader(lambda name: folder.joinpath(name).read_text("utf-8")),
         autoescape=True,
         undefined=StrictUndefined,
+        keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -1,0 +1,182 @@
+"""What the page says, from releases whose figures are known; and what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from html_page import Page
+
+from understudy.errors import InputError
+from understudy.privacy import Certificate, Ledger
+from understudy.privacy.events import DeltaEvent, GaussianEvent, LaplaceEvent, LNMaxEvent, SubsampledGaussianEvent
+from understudy.report import Odds, Sources, render, write_report
+from understudy.report.facts import read_release, shares, total
+from understudy.report.text import at_most
+
+Make = Callable[..., Path]
+
+
+def test_everything_stands_on_the_page(make_release: Make, evaluation: Make, tmp_path: Path) -> None:
+    release = make_release(facts={"teachers": 50, "labels": 35}, public=("the class labels",))
+    ledger = tmp_path / "ledger.db"
+    book = Ledger.create(str(ledger))
+    book.add_dataset("patients", epsilon=3, delta=1e-4)
+    book.reserve("patients", epsilon=1.25, delta=1e-5, purpose="a first look").commit()
+    audit = tmp_path / "audit.json"
+    audit.write_text(json.dumps({"methods": {"canary": {"claimed": 1.0, "measured_lower_bound": 0.4}}}))
+    page = Page(
+        render(Sources([release], [evaluation()], ledger=str(ledger), dataset="patients", audits=[audit], title="Ours"))
+    )
+    text = page.text
+    for words in (
+        "Ours",
+        "In one breath",
+        "The promise in plain words",
+        "How the budget was spent",
+        "How good it is",
+        "How sure we are",
+        "50 teachers, 35 labels answered",
+        "the class labels",
+        "Noisy counts",
+        "Noisy statistics",
+        "a first look",
+        "AUROC 0.871",
+        "0.912",
+        "It could not be evaluated: the file is empty",
+        "understudy verify release",
+        "within the claim",
+        "What is not promised",
+        "the number of rows is public",
+    ):
+        assert words in text, words
+    certificate = Certificate.load(release / "certificate.json")
+    odds = Odds(certificate.epsilon, certificate.delta)
+    for share in (odds.found(0.01), odds.found(0.1), odds.posterior(), odds.best_guess()):
+        assert at_most(share).replace("\N{NARROW NO-BREAK SPACE}", " ") in text
+
+
+def test_the_page_is_whole_and_alone(make_release: Make, evaluation: Make) -> None:
+    text = render(Sources([make_release()], [evaluation()]))
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert not re.search(r"https?://", text)
+    for tag, values in page.elements:
+        assert tag not in ("script", "iframe", "object", "embed", "form", "base")
+        assert not any(name.startswith("on") for name in values)
+        for name in ("src", "href"):
+            if name in values:
+                assert str(values[name]).startswith(("#", "data:")), values
+    for target in (values["href"] for tag, values in page.elements if tag == "a"):
+        assert str(target)[1:] in page.ids
+
+
+def test_headings_go_down_one_at_a_time(make_release: Make) -> None:
+    levels = [
+        int(tag[1]) for tag, _ in Page(render(Sources([make_release()]))).elements if re.fullmatch(r"h[1-6]", tag)
+    ]
+    assert levels[0] == 1
+    assert all(b <= a + 1 for a, b in itertools.pairwise(levels))
+
+
+def test_several_releases_add_up_and_free_ones_do_not(make_release: Make) -> None:
+    first = make_release("first", (LaplaceEvent(0.5),), delta=0.0)
+    second = make_release("second", (LaplaceEvent(0.25),), delta=0.0)
+    free = make_release("free", (LaplaceEvent(0.5),), delta=0.0, facts={"post_processing_of": "the generator"})
+    assert total([read_release(p) for p in (first, second, free)]) == (0.75, 0.0)
+    text = Page(render(Sources([first, second, free]))).text
+    assert "ε = 0.75" in text
+    assert "cost nothing more" in text
+    # what claims to be free but lists other events is paid for
+    other = make_release("other", (LaplaceEvent(0.1),), delta=0.0, facts={"post_processing_of": "the generator"})
+    assert total([read_release(p) for p in (first, other)])[0] == pytest.approx(0.6)
+
+
+def test_shares_of_the_cost(make_release: Make) -> None:
+    pure = read_release(make_release("pure", (LaplaceEvent(0.1, 3), LNMaxEvent(0.05)), delta=0.0))
+    assert [s.share for s in shares(pure.certificate)] == pytest.approx([0.75, 0.25])
+    gaussian = read_release(make_release("gauss", (GaussianEvent(10), GaussianEvent(20, 4))))
+    assert [s.share for s in shares(gaussian.certificate)] == pytest.approx([0.5, 0.5])
+    events = (SubsampledGaussianEvent(2.0, 0.01, 50), LaplaceEvent(0.1), DeltaEvent(1e-9, "a batch too large"))
+    mixed = shares(read_release(make_release("mixed", events)).certificate)
+    assert sum(s.share for s in mixed) == pytest.approx(1)
+    assert all(s.share > 0 for s in mixed[:2])
+    assert mixed[2].share == 0
+
+
+def test_a_lone_certificate(make_release: Make) -> None:
+    page = Page(render(Sources([make_release(kind="histogram") / "certificate.json"])))
+    assert "A histogram" in page.text
+
+
+def test_pictures(make_release: Make) -> None:
+    images = np.random.default_rng(0).random((12, 8, 8)).astype(np.float32)
+    text = render(Sources([make_release(kind="images", method="moments", arrays={"images": images})]))
+    assert "12 of 12 released pictures" in Page(text).text
+    assert "data:image/png;base64," in text
+    colour = (255 * np.random.default_rng(0).random((3, 8, 8, 3))).astype(np.uint8)
+    assert "data:image/png" in render(Sources([make_release("colour", kind="distilled", arrays={"images": colour})]))
+
+
+def test_a_release_without_a_promise_says_so_first(make_release: Make, tmp_path: Path) -> None:
+    text = Page(render(Sources([make_release(unsafe=("the noise was drawn from a fixed seed",))]))).text
+    assert text.count("no valid promise") >= 2
+    assert "the noise was drawn from a fixed seed" in text
+    assert "No attack on" not in text
+    path = tmp_path / "ceiling.json"
+    Certificate.not_private(release={"kind": "generator"}, reason="a ceiling for comparison").save(path)
+    text = Page(render(Sources([path]))).text
+    assert "a ceiling for comparison" in text
+    assert "ε = ∞" in text
+
+
+def test_a_broken_claim_is_shown_as_broken(make_release: Make, tmp_path: Path) -> None:
+    audit = tmp_path / "audit.json"
+    audit.write_text(json.dumps({"methods": {"canary": {"claimed": 1.0, "measured_lower_bound": 1.4}}}))
+    assert "claim broken" in Page(render(Sources([make_release()], audits=[audit]))).text
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"releases": []}, "at least one release"),
+        ({"releases": ["nowhere"]}, "is no folder"),
+        ({"evaluations": ["nowhere.json"]}, "cannot read the evaluation"),
+        ({"audits": ["nowhere.json"]}, "cannot read the audit"),
+        ({"ledger": "ledger.db"}, "belong together"),
+    ],
+)
+def test_what_is_missing_is_named(make_release: Make, change: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        render(Sources(**{"releases": [make_release()], **change}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"methods": {"a": {"claimed": "x"}}}', "{", '{"methods": [1]}'])
+def test_files_that_are_something_else(make_release: Make, tmp_path: Path, text: str) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(text)
+    release = make_release()
+    with pytest.raises(InputError, match=r"other\.json"):
+        render(Sources([release], [other]))
+    with pytest.raises(InputError, match=r"other\.json"):
+        render(Sources([release], audits=[other]))
+
+
+def test_the_page_is_written_whole_or_not_at_all(make_release: Make, tmp_path: Path) -> None:
+    release = make_release()
+    assert write_report(Sources([release]), tmp_path / "page.html").read_text("utf-8").endswith("</html>\n")
+    with pytest.raises(InputError, match=r"\.html"):
+        write_report(Sources([release]), tmp_path / "page.txt")
+    with pytest.raises(InputError, match="no folder"):
+        write_report(Sources([release]), tmp_path / "nowhere" / "page.html")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["page.html", "release"]
+
+
+def test_infinite_epsilon_has_odds() -> None:
+    assert Odds(math.inf, 0.0).for_rows(5).posterior() == 1
