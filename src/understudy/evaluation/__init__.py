@@ -17,7 +17,12 @@ _HOMES: dict[str, str] = {
     "PANELS": "understudy.evaluation.classifiers",
     "REPLACED": "understudy.evaluation.classifiers",
     "TWELVE": "understudy.evaluation.classifiers",
+    "Affine": "understudy.evaluation.images",
     "Scores": "understudy.evaluation.scores",
+    "Training": "understudy.evaluation.images",
+    "frechet_distance": "understudy.evaluation.image_fidelity",
+    "image_accuracy": "understudy.evaluation.images",
+    "picture_grid": "understudy.evaluation.image_fidelity",
     "score": "understudy.evaluation.scores",
 }
 

@@ -1,0 +1,144 @@
+"""Networks that judge images: they learn, they are the papers' shape, and pictures are told apart by their distance."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from understudy.errors import InputError
+from understudy.evaluation.image_fidelity import FEATURES, frechet_distance, image_features, picture_grid
+from understudy.evaluation.image_networks import ConvNet, TwoLayerCNN, network
+from understudy.evaluation.images import Affine, Training, as_images, image_accuracy, train
+
+
+def bars(n: int, seed: int = 0, side: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes: a lying bar (0) or a standing one (1) somewhere, in noise."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 2, n)
+    images = random.integers(0, 80, (n, side, side), dtype=np.uint8)
+    for image, label in zip(images, labels, strict=True):
+        place = random.integers(1, side - 2)
+        image[(slice(None), slice(place, place + 2)) if label else (slice(place, place + 2), slice(None))] = 220
+    return images, labels
+
+
+@pytest.mark.parametrize("name", ["small", pytest.param("two-layer", marks=pytest.mark.slow)])
+def test_networks_learn(name: str) -> None:
+    made, labels = bars(150)
+    test, truth = bars(300, 1)
+    assert image_accuracy(made, labels, test, truth, Training(name, steps=80, batch=32)) > 0.9
+
+
+def test_augmentation_helps_where_pictures_are_few() -> None:
+    made, labels = bars(12)
+    test, truth = bars(300, 1)
+    plain, moved = (
+        image_accuracy(made, labels, test, truth, Training("small", steps=150, batch=12, affine=affine))
+        for affine in (None, Affine(shift=0.4, turn=5))
+    )
+    assert moved > plain
+
+
+def test_soft_labels_train_with_squares() -> None:
+    made, labels = bars(100)
+    test, truth = bars(200, 1)
+    soft = np.eye(2)[labels] * 1.4 - 0.2
+    trained = train(made, soft, Training("small", steps=80, batch=32, loss="squares"))
+    assert trained.accuracy(test, truth) > 0.9
+    with pytest.raises(InputError, match='need the loss "squares"'):
+        train(made, soft, Training("small"))
+
+
+def test_the_convnet_is_that_of_the_paper() -> None:
+    model = eqx.filter_eval_shape(ConvNet, (1, 28, 28), 10, key=jax.random.key(0))
+    assert [conv.weight.shape for conv in model.convs] == [(128, 1, 3, 3), (128, 128, 3, 3), (128, 128, 3, 3)]
+    assert [norm.groups for norm in model.norms] == [128, 128, 128]
+    assert model.head.in_features == 128 * 4 * 4, "28 pixels are padded to 32, and 32 is halved three times"
+    assert eqx.filter_eval_shape(model, jnp.zeros((1, 28, 28))).shape == (10,)
+    assert eqx.filter_eval_shape(ConvNet, (3, 32, 32), 10, key=jax.random.key(0)).head.in_features == 2048
+    with pytest.raises(InputError, match="too small for 3 blocks"):
+        eqx.filter_eval_shape(ConvNet, (1, 4, 4), 10, key=jax.random.key(0))
+
+
+@pytest.mark.slow
+def test_a_convnet_learns() -> None:
+    made, labels = bars(60)
+    test, truth = bars(100, 1)
+    wanted = Training("convnet", steps=15, batch=20)
+    assert image_accuracy(made, labels, test, truth, wanted) > 0.8
+
+
+def test_dropout_is_for_training_only() -> None:
+    model = eqx.filter_jit(lambda: TwoLayerCNN((1, 12, 12), 2, key=jax.random.key(0)))()
+    image = jnp.ones((1, 12, 12))
+    scores = eqx.filter_jit(model)
+    assert np.array_equal(scores(image), scores(image))
+    assert not np.array_equal(scores(image, jax.random.key(1)), scores(image, jax.random.key(2)))
+
+
+def test_seeds_repeat_and_progress_is_told() -> None:
+    made, labels = bars(150)
+    told: list[int] = []
+    one, two, other = (
+        train(
+            made, labels, Training("small", steps=60, batch=32), seed=seed, progress=lambda step, _: told.append(step)
+        )
+        for seed in (3, 3, 4)
+    )
+    assert np.array_equal(one.logits(made), two.logits(made))
+    assert not np.array_equal(one.logits(made), other.logits(made))
+    assert told[:2] == [50, 60]
+
+
+def test_wrong_images_are_refused() -> None:
+    made, labels = bars(10)
+    with pytest.raises(InputError, match="not \\(10, 144\\)"):
+        as_images(made.reshape(10, 144))
+    with pytest.raises(InputError, match="1 or 3 channels"):
+        as_images(np.zeros((2, 8, 8, 2)))
+    with pytest.raises(InputError, match="not finite"):
+        as_images(np.full((1, 8, 8), np.nan))
+    with pytest.raises(InputError, match="10 images and 9 labels"):
+        train(made, labels[:9])
+    with pytest.raises(InputError, match="from 0 to 1"):
+        train(made, labels + 1, classes=2)
+    with pytest.raises(InputError, match="whole numbers"):
+        train(made, labels.astype(float))
+    with pytest.raises(InputError, match="2 columns for 3 classes"):
+        train(made, np.eye(2)[labels], classes=3)
+    with pytest.raises(InputError, match="not of shape"):
+        train(made, np.zeros((10, 2, 2)))
+    with pytest.raises(InputError, match="`steps`"):
+        train(made, labels, Training(steps=0))
+    with pytest.raises(InputError, match="no network 'resnet'"):
+        network("resnet")
+
+
+def test_the_distance_grows_with_what_is_wrong() -> None:
+    real, _ = bars(300)
+    again, _ = bars(300, 1)
+    noisy = np.clip(again + np.random.default_rng(0).integers(0, 60, again.shape), 0, 255).astype(np.uint8)
+    assert image_features(real).shape == (300, FEATURES)
+    assert frechet_distance(real, real) == pytest.approx(0, abs=1e-3)
+    assert frechet_distance(real, again) < 0.5 * frechet_distance(real, noisy)
+    assert frechet_distance(real, np.zeros_like(again)) > frechet_distance(real, noisy)
+    with pytest.raises(InputError, match="at least two of each"):
+        frechet_distance(real, again[:1])
+
+
+def test_a_grid_of_pictures_is_written(tmp_path: Path) -> None:
+    from matplotlib import image as png
+
+    made, _ = bars(7)
+    page = png.imread(picture_grid(made, tmp_path / "grid.png", columns=3, zoom=1))
+    assert page.shape[:2] == (3 * 13 + 1, 3 * 13 + 1)
+    assert page[1:13, 1:13, 0] == pytest.approx(made[0] / 255, abs=0.01)
+    coloured = np.random.default_rng(0).normal(size=(2, 8, 8, 3))
+    assert picture_grid(coloured, tmp_path / "colour.png").exists()
+    with pytest.raises(InputError, match="`columns`"):
+        picture_grid(made, tmp_path / "grid.png", columns=0)
