@@ -192,7 +192,7 @@ def test_many_rows_stream_to_disk(suffix: str, frame: pd.DataFrame, schema: Sche
 
 def test_a_warm_start_is_paid_for_and_helps(frame: pd.DataFrame, schema: Schema) -> None:
     many = pd.concat([frame.assign(age=30, ward="w")] * 40, ignore_index=True)
-    generator = small("pategan", warm_epsilon_share=0.5, epsilon=8.0, warm_steps=300).fit(many, schema=schema)
+    generator = small("pategan", warm_epsilon_share=0.5, epsilon=8.0, warm_steps=1500).fit(many, schema=schema)
     first, second = generator.certificate_.events
     assert isinstance(first, GaussianEvent)
     assert isinstance(second, GNMaxEvent)

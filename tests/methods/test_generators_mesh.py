@@ -16,7 +16,7 @@ import json, sys
 sys.path.insert(0, {tests!r})
 import jax, jax.numpy as jnp, numpy as np
 from small_generators import SCHEMA, small, table
-from understudy.learn.discriminators import TeacherPlan, count_directions, count_votes, deal_rows, one_device
+from understudy.learn.discriminators import TeacherPlan, choose_slots, count_directions, count_votes, deal_rows, one_device
 from understudy.learn.discriminators import start_teachers, train_teachers
 from understudy.learn.partition import shards
 from understudy.tables import Encoder
@@ -34,8 +34,9 @@ changed[17] = 1 - changed[17]
 def learn(mesh, rows):
     plan = TeacherPlan(10, d, (), 4, 0.05, dealt.width, mesh)
     given = deal_rows(rows, np.ones(60, bool), dealt, plan)
-    teachers = start_teachers(plan, jax.random.key(0))
-    teachers = train_teachers(plan, teachers, given, jnp.asarray(fakes), jax.random.key(1))
+    teachers = start_teachers(plan, (0, 0))
+    slots = choose_slots(plan, np.random.default_rng(1), 3)
+    teachers = train_teachers(plan, teachers, given, jnp.asarray(fakes), slots)
     votes = count_votes(plan, teachers, jnp.asarray(asked))
     directions = count_directions(plan, 4, teachers, jnp.asarray(asked), jnp.asarray(projections), jnp.float32(1e-2))
     return np.asarray(teachers.networks.weights[0])[:10], np.asarray(votes), np.asarray(directions)

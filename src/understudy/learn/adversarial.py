@@ -3,6 +3,10 @@
 A generator is a small network whose outputs become records of the unit cube by `records`: categories are drawn and
 hard, as real ones are, with a soft gradient behind them (straight-through Gumbel-softmax), so that no discriminator can
 tell a record by its fractions of a category. Nothing here sees a private row; `discriminators` does.
+
+The random numbers come from numpy and go into the programs as arguments. A random generator inside a program costs
+half a second of compilation wherever it is inlined; without them a first fit starts several times sooner, and fakes
+are the same on every device.
 """
 
 # ruff: noqa: F722 (axis names of array annotations)
@@ -16,9 +20,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
-from understudy.learn.networks import MLP
+from understudy.learn.networks import MLP, weight_count
+
+# Steps of teaching whose noise is held at once.
+_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -77,14 +84,43 @@ class Learner(NamedTuple):
     moments: Any
 
 
-def start_generator(design: Design, key: PRNGKeyArray) -> Learner:
-    network: Any = MLP(design.inputs, design.generator, design.heads.width, key=key)
-    return Learner(network, optax.adam(design.learning_rate).init(network))
+class Noise(NamedTuple):
+    """What fakes are made of beside the network: public, and independent of everything."""
+
+    z: Float[Array, "*shape width"]
+    u: Float[Array, "*shape width"]
+    """Decides between categories."""
+    classes: Int[Array, "*shape"]
 
 
-def start_critic(design: Design, key: PRNGKeyArray) -> Learner:
-    network: Any = MLP(design.heads.width, design.critic, 1, key=key)
-    return Learner(network, optax.adam(design.learning_rate).init(network))
+def draw_noise(design: Design, rng: np.random.Generator, ratio: Float[np.ndarray, " classes"], *shape: int) -> Noise:
+    """Noise for so many fakes: z from Unif[0,1]^d (PATE-GAN), classes by their public ratio."""
+    chances = np.asarray(ratio, dtype=np.float64)
+    width = design.heads.width
+    z: Any = rng.random((*shape, width), dtype=np.float32)
+    u: Any = rng.random((*shape, width), dtype=np.float32)
+    classes: Any = rng.choice(len(chances), shape, p=chances / chances.sum()).astype(np.int32)
+    return Noise(z, u, classes)
+
+
+def start_generator(design: Design, rng: np.random.Generator) -> Learner:
+    sizes = (design.inputs, design.generator, design.heads.width)
+    return _start(sizes, design.learning_rate, _uniform(rng, weight_count(*sizes)))
+
+
+def start_critic(design: Design, rng: np.random.Generator) -> Learner:
+    sizes = (design.heads.width, design.critic, 1)
+    return _start(sizes, design.learning_rate, _uniform(rng, weight_count(*sizes)))
+
+
+def _uniform(rng: np.random.Generator, n: int) -> Any:
+    return (2 * rng.random(n) - 1).astype(np.float32)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _start(sizes: tuple[int, tuple[int, ...], int], rate: float, drawn: Array) -> Learner:
+    network: Any = MLP(*sizes, key=drawn)
+    return Learner(network, optax.adam(rate).init(network))
 
 
 def update(design: Design, learner: Learner, slope: PyTree, *, rate: float | None = None) -> Learner:
@@ -93,9 +129,11 @@ def update(design: Design, learner: Learner, slope: PyTree, *, rate: float | Non
     return Learner(optax.apply_updates(learner.network, change), moments)
 
 
-def records(heads: Heads, logits: Float[Array, "rows width"], key: PRNGKeyArray) -> Float[Array, "rows width"]:
+def records(
+    heads: Heads, logits: Float[Array, "rows width"], u: Float[Array, "rows width"]
+) -> Float[Array, "rows width"]:
     """Records of the unit cube from raw outputs, hard where the table is, with a gradient everywhere."""
-    u = jax.random.uniform(key, logits.shape, minval=1e-6, maxval=1 - 1e-6)
+    u = jnp.clip(u, 1e-6, 1 - 1e-6)
     numbers = jax.nn.sigmoid(logits)
     if heads.one_hot:
         segments = heads.segments
@@ -131,28 +169,19 @@ def logits(
     return generator(jnp.concatenate([z, jnp.asarray(design.codes, jnp.float32)[classes]], axis=1))
 
 
-def make(design: Design, generator: MLP, key: PRNGKeyArray, classes: Int[Array, " rows"]) -> Float[Array, "rows width"]:
-    """Fake records from Unif[0,1]^d; a conditional generator's carry the class they were asked for."""
-    drawing, choosing = jax.random.split(key)
-    z = jax.random.uniform(drawing, (len(classes), design.heads.width))
-    made = records(design.heads, logits(design, generator, z, classes), choosing)
+def make(design: Design, generator: MLP, noise: Noise) -> Float[Array, "rows width"]:
+    """Fake records; a conditional generator's carry the class they were asked for."""
+    made = records(design.heads, logits(design, generator, noise.z, noise.classes), noise.u)
     if design.label is None:
         return made
     start, stop = design.label
-    return made.at[:, start:stop].set(jnp.asarray(design.codes, jnp.float32)[classes])
+    return made.at[:, start:stop].set(jnp.asarray(design.codes, jnp.float32)[noise.classes])
 
 
 @partial(jax.jit, static_argnums=0)
-def make_records(
-    design: Design, generator: MLP, key: PRNGKeyArray, classes: Int[Array, " rows"]
-) -> Float[Array, "rows width"]:
+def make_records(design: Design, generator: MLP, noise: Noise) -> Float[Array, "rows width"]:
     """`make` as one program, for sampling."""
-    return make(design, generator, key, classes)
-
-
-def draw_classes(key: PRNGKeyArray, ratio: Float[Array, " classes"], rows: int) -> Int[Array, " rows"]:
-    """Classes by their public ratio."""
-    return jax.random.choice(key, len(ratio), (rows,), p=ratio).astype(jnp.int32)
+    return make(design, generator, noise)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -172,9 +201,7 @@ def student_step(
     return update(design, student, slope), loss
 
 
-def generator_step(
-    design: Design, generator: Learner, critic: MLP, key: PRNGKeyArray, classes: Int[Array, " rows"]
-) -> tuple[Learner, Float[Array, ""]]:
+def generator_step(design: Design, generator: Learner, critic: MLP, noise: Noise) -> tuple[Learner, Float[Array, ""]]:
     """One step of the generator against a critic whose logit is high for real.
 
     The loss is -log S(G(z)), not the log(1 - S(G(z))) of equation 5: its gradient does not vanish where the student is
@@ -182,23 +209,36 @@ def generator_step(
     """
 
     def loss(network: MLP) -> Array:
-        return jnp.mean(jax.nn.softplus(-critic(make(design, network, key, classes))[:, 0]))
+        return jnp.mean(jax.nn.softplus(-critic(make(design, network, noise))[:, 0]))
 
     value, slope = jax.value_and_grad(loss)(generator.network)
     return update(design, generator, slope), value
 
 
-@partial(jax.jit, static_argnums=(0, 1))
 def imitate(
     design: Design,
     steps: int,
     generator: Learner,
-    key: PRNGKeyArray,
-    ratio: Float[Array, " classes"],
-    quantiles: Float[Array, "classes width grid"],
-    chances: Float[Array, "classes width"],
-) -> tuple[Learner, Float[Array, ""]]:
-    """Teach the generator class-conditional marginals that are public already; any number of steps is free.
+    rng: np.random.Generator,
+    ratio: Float[np.ndarray, " classes"],
+    quantiles: Float[np.ndarray, "classes width grid"],
+    chances: Float[np.ndarray, "classes width"],
+) -> Learner:
+    """Teach the generator class-conditional marginals that are public already; any number of steps is free."""
+    optimiser = optax.adam(optax.cosine_decay_schedule(3e-3, steps))
+    state = (generator.network, optimiser.init(generator.network))
+    even = np.full(len(ratio), 1 / len(ratio))
+    for first in range(0, steps, _AT_ONCE):
+        noise = draw_noise(design, rng, even, min(_AT_ONCE, steps - first), 256)
+        state = _imitate(design, steps, state, noise, ratio, quantiles, chances)
+    return Learner(state[0], generator.moments)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _imitate(
+    design: Design, steps: int, state: Any, noise: Noise, ratio: Array, quantiles: Array, chances: Array
+) -> Any:
+    """Some steps of `imitate`.
 
     The value of a numeric column is that quantile which the column's own noise coordinate says; categories and truth
     values get the log-odds of their chances. An unconditional generator takes the class from its label's first noise
@@ -209,13 +249,10 @@ def imitate(
     edges = jnp.cumsum(ratio)
     optimiser = optax.adam(optax.cosine_decay_schedule(3e-3, steps))
 
-    def loss(network: MLP, key: Array) -> Array:
-        drawing, classing = jax.random.split(key)
-        z = jax.random.uniform(drawing, (256, heads.width))
+    def loss(network: MLP, noise: Noise) -> Array:
+        z, classes = noise.z, noise.classes
         if design.label is None:
             classes = jnp.minimum(jnp.searchsorted(edges, z[:, 0]), len(ratio) - 1)
-        else:
-            classes = jax.random.randint(classing, (256,), 0, len(ratio))
         out = logits(design, network, z, classes)
         place = z * (quantiles.shape[2] - 1)
         low = jnp.minimum(place.astype(jnp.int32), quantiles.shape[2] - 2)
@@ -232,11 +269,9 @@ def imitate(
         entropy = jnp.where(grouped, -p * log_soft, jax.nn.softplus(out) - p * out)
         return jnp.mean(jnp.sum(jnp.where(sharp, entropy, 10 * numeric), axis=1))
 
-    def step(state: Any, key: Array) -> tuple[Any, Array]:
-        value, slope = jax.value_and_grad(loss)(state[0], key)
+    def step(state: Any, noise: Noise) -> tuple[Any, None]:
+        slope = jax.grad(loss)(state[0], noise)
         change, moments = optimiser.update(slope, state[1], state[0])
-        return (optax.apply_updates(state[0], change), moments), value
+        return (optax.apply_updates(state[0], change), moments), None
 
-    first = (generator.network, optimiser.init(generator.network))
-    (network, _), losses = jax.lax.scan(step, first, jax.random.split(key, steps))
-    return Learner(network, generator.moments), losses[-1]
+    return jax.lax.scan(step, state, noise)[0]

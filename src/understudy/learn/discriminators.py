@@ -7,6 +7,7 @@ counts are summed across devices and nothing else crosses.
 # ruff: noqa: F722 (axis names of array annotations)
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,13 +16,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.sharding import Mesh, PartitionSpec
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jaxtyping import Array, Bool, Float, Int
 
 from understudy.errors import InputError
-from understudy.learn.ensemble import AXIS, _deal
-from understudy.learn.networks import MLP
+from understudy.learn.ensemble import _deal
+from understudy.learn.networks import MLP, weight_count
 from understudy.learn.partition import Shards
+from understudy.learn.processes import AXIS, OwnRows
 
 _SHARDED = PartitionSpec(AXIS)
 _EVERYWHERE = PartitionSpec()
@@ -71,24 +73,50 @@ def one_device() -> Mesh:
     return Mesh(np.array(jax.local_devices()[:1]), (AXIS,))
 
 
-def deal_rows(cube: np.ndarray, present: np.ndarray, shards: Shards, plan: TeacherPlan) -> Rows:
+def deal_rows(cube: np.ndarray | OwnRows, present: np.ndarray, shards: Shards, plan: TeacherPlan) -> Rows:
     """Touches private data: deal the rows by the fixed shards; a blanked row (not `present`) leaves an empty slot."""
     if shards.rows != len(cube):
         raise InputError(f"`shards` were made for {shards.rows} rows, but the table has {len(cube)}.")
-    whole = np.where(present[:, None], cube, 0).astype(np.float32)
-    return Rows(_deal(whole, shards, plan), _deal(present.astype(bool), shards, plan))  # type: ignore[arg-type]
+    held: Any = _deal(present.astype(bool), shards, plan)  # type: ignore[arg-type]
+    return Rows(_blank(_deal(cube, shards, plan), held), held)  # type: ignore[arg-type]
+
+
+@jax.jit
+def _blank(values: Array, held: Array) -> Array:
+    return jnp.where(held[:, :, None], values, 0).astype(jnp.float32)
+
+
+def start_teachers(plan: TeacherPlan, seed: Sequence[int]) -> Teachers:
+    """Untrained teachers. Each is drawn from its own number, so it is the same however the axis is split."""
+    total = plan.local * plan.mesh.size
+    weights = weight_count(plan.features, plan.hidden, 1)
+
+    def drawn_on(where: tuple[slice, ...] | None) -> np.ndarray:
+        numbers = range(total)[where[0] if where is not None else slice(None)]
+        drawn = [np.random.default_rng([*seed, n]).random(weights) for n in numbers]
+        return (2 * np.stack(drawn) - 1).astype(np.float32)
+
+    return _start(plan, jax.make_array_from_callback((total, weights), NamedSharding(plan.mesh, _SHARDED), drawn_on))
 
 
 @partial(jax.jit, static_argnums=0)
-def start_teachers(plan: TeacherPlan, key: PRNGKeyArray) -> Teachers:
-    """Untrained teachers. Each is drawn from its own number, so it is the same however the axis is split."""
-
-    def on_one_device() -> Teachers:
-        numbers = jax.lax.axis_index(AXIS) * plan.local + jnp.arange(plan.local)
-        networks: Any = jax.vmap(lambda n: MLP(plan.features, plan.hidden, 1, key=jax.random.fold_in(key, n)))(numbers)
+def _start(plan: TeacherPlan, drawn: Float[Array, "teachers weights"]) -> Teachers:
+    def on_one_device(drawn: Array) -> Teachers:
+        networks: Any = jax.vmap(lambda numbers: MLP(plan.features, plan.hidden, 1, key=numbers))(drawn)
         return Teachers(networks, jax.vmap(plan.optimiser.init)(networks))
 
-    return jax.shard_map(on_one_device, mesh=plan.mesh, in_specs=(), out_specs=_SHARDED)()
+    return jax.shard_map(on_one_device, mesh=plan.mesh, in_specs=_SHARDED, out_specs=_SHARDED)(drawn)
+
+
+def choose_slots(plan: TeacherPlan, rng: np.random.Generator, steps: int) -> Int[np.ndarray, "steps batch"]:
+    """Which slots the teachers learn from in each step.
+
+    A shard that is no larger than a batch is used whole. Of a larger one all teachers take the same slots: rows were
+    dealt to slots at random, and a shared choice is one gather.
+    """
+    if plan.width <= plan.batch:
+        return np.tile(np.arange(plan.width, dtype=np.int32), (steps, 1))
+    return rng.integers(0, plan.width, (steps, plan.batch), dtype=np.int32)
 
 
 def _loss(teacher: MLP, real: Array, held: Array, fake: Array) -> Array:
@@ -104,30 +132,25 @@ def train_teachers(
     teachers: Teachers,
     rows: Rows,
     fakes: Float[Array, "steps batch features"],
-    key: PRNGKeyArray,
+    slots: Int[Array, "steps chosen"],
 ) -> Teachers:
-    """Touches private data: one step of every teacher for each batch of fakes, on rows of its own shard alone.
+    """Touches private data: one step of every teacher for each batch of fakes, on rows of its own shard alone."""
 
-    A shard that is no larger than a batch is used whole. Of a larger one all teachers take the same slots: rows were
-    dealt to slots at random, and a shared choice is one gather.
-    """
-
-    def on_one_device(teachers: Teachers, rows: Rows, fakes: Array, key: Array) -> Teachers:
+    def on_one_device(teachers: Teachers, rows: Rows, fakes: Array, slots: Array) -> Teachers:
         def step(state: Teachers, given: tuple[Array, Array]) -> tuple[Teachers, None]:
-            fake, key = given
+            fake, chosen = given
             real, held = rows
             if plan.width > plan.batch:
-                chosen = jax.random.randint(key, (plan.batch,), 0, plan.width)
                 real, held = real[:, chosen], held[:, chosen]
             slope = jax.vmap(jax.grad(_loss), in_axes=(0, 0, 0, None))(state.networks, real, held, fake)
             change, moments = jax.vmap(plan.optimiser.update)(slope, state.moments, state.networks)
             return Teachers(optax.apply_updates(state.networks, change), moments), None
 
-        return jax.lax.scan(step, teachers, (fakes, jax.random.split(key, len(fakes))))[0]
+        return jax.lax.scan(step, teachers, (fakes, slots))[0]
 
     specs = (_SHARDED, _SHARDED, _EVERYWHERE, _EVERYWHERE)
     over_devices = jax.shard_map(on_one_device, mesh=plan.mesh, in_specs=specs, out_specs=_SHARDED, check_vma=False)
-    return over_devices(teachers, rows, fakes, key)
+    return over_devices(teachers, rows, fakes, slots)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -24,8 +24,8 @@ from understudy.errors import InputError
 from understudy.learn import inputs
 from understudy.learn.networks import MLP, Initial
 from understudy.learn.partition import Shards
+from understudy.learn.processes import AXIS, OwnRows
 
-AXIS = "teachers"
 _State = tuple[PyTree, optax.OptState]
 _SHARDED = PartitionSpec(AXIS)
 _EVERYWHERE = PartitionSpec()
@@ -97,14 +97,14 @@ class Ensemble:
             raise InputError(f"`mesh` has the axes {self.mesh.axis_names}, but needs exactly one, named {AXIS!r}.")
         self.hidden = tuple(self.hidden)
 
-    def fit(self, X: ArrayLike, y: ArrayLike, shards: Shards, key: PRNGKeyArray) -> Ensemble:
+    def fit(self, X: ArrayLike | OwnRows, y: ArrayLike | OwnRows, shards: Shards, key: PRNGKeyArray) -> Ensemble:
         """Touches private data: train every teacher on its own shard and on nothing else.
 
         `y` holds class numbers from 0 to `classes` − 1. A shard with rows of one class only is fine: its teacher learns
-        to vote for it.
+        to vote for it. Over a mesh of several processes give both as `OwnRows`, so that each holds its own alone.
         """
-        rows = inputs.matrix(X, "X")
-        labels = inputs.codes(y, range(self.classes))
+        rows = _checked(X, lambda values: inputs.matrix(values, "X"))
+        labels = _checked(y, lambda values: inputs.codes(values, range(self.classes)))
         inputs.fits(len(rows), len(labels), shards, self.teachers)
         plan = _Plan(
             self.teachers, self.hidden, self.classes, self.initial, self.epochs, self.batch, shards.width, self._mesh()
@@ -116,7 +116,7 @@ class Ensemble:
             jnp.float32(self.weight_decay),
             _deal(rows, shards, plan),
             _deal(labels, shards, plan),
-            _deal(np.ones(len(rows), dtype=bool), shards, plan),
+            _deal(np.broadcast_to(True, len(rows)), shards, plan),
         )
         return self
 
@@ -150,7 +150,13 @@ class Ensemble:
         return self.mesh if self.mesh is not None else Mesh(np.array(jax.local_devices()[:1]), (AXIS,))
 
 
-def _deal(values: np.ndarray, shards: Shards, plan: _Plan) -> Array:
+def _checked(given: ArrayLike | OwnRows, check: Callable[[ArrayLike], np.ndarray]) -> np.ndarray | OwnRows:
+    if isinstance(given, OwnRows):
+        return OwnRows(check(given.values), given.positions, given.rows)
+    return check(given)
+
+
+def _deal(values: np.ndarray | OwnRows, shards: Shards, plan: _Plan) -> Array:
     """Touches private data: put each teacher's rows on the teacher's device, zeros in empty slots.
 
     A device is given the rows of its own teachers only, and an empty slot is never filled with somebody's row: a value

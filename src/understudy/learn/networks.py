@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import equinox as eqx
@@ -42,6 +43,12 @@ def _dense_backward(saved: tuple[Array, Array], g: Array) -> tuple[Array, Array,
 dense.defvjp(_dense_forward, _dense_backward)
 
 
+def weight_count(features: int, hidden: Sequence[int], outputs: int) -> int:
+    """How many weights, biases left out, an MLP of this shape has."""
+    sizes = (features, *hidden, outputs)
+    return sum(a * b for a, b in pairwise(sizes))
+
+
 class MLP(eqx.Module):
     """ReLU layers and a linear output. `hidden=()` leaves a single linear layer, the depth-1 teacher of PATE-GAN."""
 
@@ -54,10 +61,13 @@ class MLP(eqx.Module):
         hidden: Sequence[int],
         outputs: int,
         *,
-        key: PRNGKeyArray,
+        key: PRNGKeyArray | Float[Array, " weights"],
         initial: Initial = "xavier",
     ) -> None:
-        """Xavier (Glorot and Bengio 2010) or He (He et al. 2015) uniform weights, and biases of zero."""
+        """Xavier (Glorot and Bengio 2010) or He (He et al. 2015) uniform weights, and biases of zero.
+
+        `key` may be the drawn numbers themselves: `weight_count` of them, uniform on [-1, 1].
+        """
         sizes = (features, *hidden, outputs)
         if min(sizes) < 1:
             raise InputError(f"Every layer needs at least one unit; the sizes asked for are {sizes}.")
@@ -66,7 +76,9 @@ class MLP(eqx.Module):
         shapes = tuple(zip(sizes[1:], sizes[:-1], strict=True))
         # One draw for all layers: each generator that is inlined costs half a second of compilation.
         ends = np.cumsum([fan_out * fan_in for fan_out, fan_in in shapes])
-        drawn = jnp.split(jax.random.uniform(key, (int(ends[-1]),), jnp.float32, -1.0, 1.0), ends[:-1])
+        is_key = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+        numbers = jax.random.uniform(key, (int(ends[-1]),), jnp.float32, -1.0, 1.0) if is_key else key
+        drawn = jnp.split(numbers, ends[:-1])
         reach = [(6.0 / (fan_in + (fan_out if initial == "xavier" else 0))) ** 0.5 for fan_out, fan_in in shapes]
         self.weights = tuple(d.reshape(shape) * r for d, shape, r in zip(drawn, shapes, reach, strict=True))
         self.biases = tuple(jnp.zeros(size, jnp.float32) for size in sizes[1:])

@@ -16,7 +16,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from understudy.errors import InputError
-from understudy.learn.adversarial import Design, Learner, draw_classes, make, start_critic, update
+from understudy.learn.adversarial import Design, Learner, Noise, draw_noise, make, start_critic, update
 from understudy.learn.networks import MLP
 from understudy.methods.generator import Mode, Prepared, TableGenerator
 from understudy.methods.training import Draw
@@ -159,15 +159,13 @@ class Trainer:
         self.paid = paid
         self.iterations = iterations
         self.rows = jnp.asarray(prepared.cube)
-        self.ratio = jnp.asarray(prepared.ratio)
-        self.key = jax.random.fold_in(prepared.key, 2)
 
     @property
     def budget(self) -> Budget:
         return self.prepared.budget
 
     def start(self) -> State:
-        critic = start_critic(self.design, jax.random.fold_in(self.prepared.key, 3))
+        critic = start_critic(self.design, self.prepared.rng(3))
         return State(self.prepared.generator(self.settings.warm_steps), critic, np.zeros(1, dtype=np.int64))
 
     def restore(self, state: State) -> None:
@@ -180,19 +178,15 @@ class Trainer:
     def step(self, iteration: int, state: State, draw: Draw) -> tuple[State, dict[str, float]]:
         """Touches private data: the gradients of Poisson batches. What goes on from them are noisy sums."""
         s, critic = self.settings, state.critic
-        keys = jax.random.split(jax.random.fold_in(self.key, iteration), s.critic_steps + 1)
-        for key in keys[:-1]:
+        rng, ratio = self.prepared.rng(2, iteration), self.prepared.ratio
+        for _ in range(s.critic_steps):
             noisy = draw("gradient", partial(self._noisy, critic.network), lambda _: self.paid.skip())
+            noise = draw_noise(self.design, rng, ratio, s.batch)
             critic = _critic_step(
-                self.design,
-                s.weight_clip,
-                critic,
-                state.generator.network,
-                jnp.asarray(noisy) / s.batch,
-                key,
-                self.ratio,
+                self.design, s.weight_clip, critic, state.generator.network, noisy / np.float32(s.batch), noise
             )
-        generator, value = _generator_step(self.design, state.generator, critic.network, keys[-1], self.ratio)
+        noise = draw_noise(self.design, rng, ratio, s.batch)
+        generator, value = _generator_step(self.design, state.generator, critic.network, noise)
         return State(generator, critic, np.array([self.paid.used])), {"generator_value": float(value)}
 
     def _noisy(self, critic: MLP) -> np.ndarray:
@@ -222,11 +216,10 @@ def clipped_sum(critic: MLP, rows: Array, slots: Array, held: Array, clip: Array
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _critic_step(
-    design: Design, bound: float, critic: Learner, generator: MLP, on_real: Array, key: Array, ratio: Array
+    design: Design, bound: float, critic: Learner, generator: MLP, on_real: Array, noise: Noise
 ) -> Learner:
     """Wasserstein: down on real (noisy, given), up on fakes (public), then clip the weights."""
-    classing, making = jax.random.split(key)
-    fakes = make(design, generator, making, draw_classes(classing, ratio, design.batch))
+    fakes = make(design, generator, noise)
     on_fake = jax.grad(lambda network: jnp.mean(network(fakes)[:, 0]))(critic.network)
     slope = jax.tree.map(jnp.add, ravel_pytree(critic.network)[1](on_real), on_fake)
     moved = update(design, critic, slope)
@@ -234,12 +227,9 @@ def _critic_step(
 
 
 @partial(jax.jit, static_argnums=0)
-def _generator_step(design: Design, generator: Learner, critic: MLP, key: Array, ratio: Array) -> tuple[Learner, Array]:
-    classing, making = jax.random.split(key)
-    classes = draw_classes(classing, ratio, design.batch)
-
+def _generator_step(design: Design, generator: Learner, critic: MLP, noise: Noise) -> tuple[Learner, Array]:
     def loss(network: MLP) -> Array:
-        return -jnp.mean(critic(make(design, network, making, classes))[:, 0])
+        return -jnp.mean(critic(make(design, network, noise))[:, 0])
 
     value, slope = jax.value_and_grad(loss)(generator.network)
     return update(design, generator, slope), value

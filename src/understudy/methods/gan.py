@@ -10,10 +10,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from understudy.errors import InputError
-from understudy.learn.adversarial import Design, Learner, bce, draw_classes, generator_step, make, start_critic, update
+from understudy.learn.adversarial import (
+    Design,
+    Learner,
+    Noise,
+    bce,
+    draw_noise,
+    generator_step,
+    make,
+    start_critic,
+    update,
+)
 from understudy.methods.generator import Prepared, TableGenerator
 from understudy.methods.training import Draw
 from understudy.privacy import Budget, Certificate
@@ -89,15 +100,13 @@ class Trainer:
         self.design = prepared.design
         self.iterations = settings.iterations
         self.rows = jnp.asarray(prepared.cube)
-        self.ratio = jnp.asarray(prepared.ratio)
-        self.key = jax.random.fold_in(prepared.key, 2)
 
     @property
     def budget(self) -> Budget:
         return self.prepared.budget
 
     def start(self) -> State:
-        return State(self.prepared.generator(1), start_critic(self.design, jax.random.fold_in(self.prepared.key, 3)))
+        return State(self.prepared.generator(1), start_critic(self.design, self.prepared.rng(3)))
 
     def restore(self, state: State) -> None:
         """Nothing is paid for here."""
@@ -109,21 +118,22 @@ class Trainer:
     def step(self, iteration: int, state: State, draw: Draw) -> tuple[State, dict[str, float]]:
         """Touches private data and lets it out."""
         del draw
-        key = jax.random.fold_in(self.key, iteration)
-        generator, critic, losses = _step(
-            self.design, self.settings.critic_steps, state.generator, state.critic, self.rows, key, self.ratio
-        )
+        s, ratio = self.settings, self.prepared.ratio
+        rng = self.prepared.rng(2, iteration)
+        picked = rng.integers(0, len(self.rows), (s.critic_steps, s.batch), dtype=np.int32)
+        fakes = draw_noise(self.design, rng, ratio, s.critic_steps, s.batch)
+        last = draw_noise(self.design, rng, ratio, s.batch)
+        generator, critic, losses = _step(self.design, state.generator, state.critic, self.rows, picked, fakes, last)
         return State(generator, critic), {"critic_loss": float(losses[0]), "generator_loss": float(losses[1])}
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=0)
 def _step(
-    design: Design, steps: int, generator: Learner, critic: Learner, rows: Array, key: Array, ratio: Array
+    design: Design, generator: Learner, critic: Learner, rows: Array, picked: Array, fakes: Noise, last: Noise
 ) -> tuple[Learner, Learner, Array]:
-    def criticise(learner: Learner, key: Array) -> tuple[Learner, Array]:
-        picking, classing, making = jax.random.split(key, 3)
-        real = rows[jax.random.randint(picking, (design.batch,), 0, len(rows))]
-        fake = make(design, generator.network, making, draw_classes(classing, ratio, design.batch))
+    def criticise(learner: Learner, given: tuple[Array, Noise]) -> tuple[Learner, Array]:
+        real = rows[given[0]]
+        fake = make(design, generator.network, given[1])
 
         def loss(network: Any) -> Array:
             return bce(network(real)[:, 0], jnp.ones(design.batch)) + bce(network(fake)[:, 0], jnp.zeros(design.batch))
@@ -131,8 +141,6 @@ def _step(
         value, slope = jax.value_and_grad(loss)(learner.network)
         return update(design, learner, slope), value
 
-    critic_keys, classing, making = jax.random.split(key, 3)
-    critic, losses = jax.lax.scan(criticise, critic, jax.random.split(critic_keys, steps))
-    classes = draw_classes(classing, ratio, design.batch)
-    generator, value = generator_step(design, generator, critic.network, making, classes)
+    critic, losses = jax.lax.scan(criticise, critic, (picked, fakes))
+    generator, value = generator_step(design, generator, critic.network, last)
     return generator, critic, jnp.stack([losses.mean(), value])

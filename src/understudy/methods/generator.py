@@ -49,19 +49,21 @@ class Prepared:
         self.design = design
         self.ratio = ratio
         self.warm = warm
-        self.key = jax.random.key(seed)
         self.seed = seed
         self.budget = budget
         self.run = run
 
+    def rng(self, *place: int) -> np.random.Generator:
+        """Public randomness of one place in the run; never that of the noise."""
+        return np.random.default_rng([self.seed, *place])
+
     def generator(self, steps: int) -> Learner:
         """The generator to start from: Xavier, taught the marginals if those were paid for."""
-        starting, imitating = jax.random.split(jax.random.fold_in(self.key, 1))
-        generator = start_generator(self.design, starting)
+        rng = self.rng(1)
+        generator = start_generator(self.design, rng)
         if self.warm is None:
             return generator
-        warm = (jnp.asarray(part) for part in (self.warm.ratio, self.warm.quantiles, self.warm.chances))
-        return imitate(self.design, steps, generator, imitating, *warm)[0]
+        return imitate(self.design, steps, generator, rng, self.warm.ratio, self.warm.quantiles, self.warm.chances)
 
 
 class TableGenerator(BaseEstimator):
@@ -328,7 +330,7 @@ class TableGenerator(BaseEstimator):
             given,
             label.codes if given and label else (),
         )
-        empty = MLP(design.inputs, design.generator, encoder.width, key=jax.random.key(0))
+        empty = start_generator(design, np.random.default_rng(0)).network
         if [w.shape for w in weights] != [w.shape for w in empty.weights]:
             raise InputError("the generator's weights do not fit the schema: the release is damaged. Copy it again.")
         leaves = jax.tree.structure(empty)

@@ -18,10 +18,11 @@ from jax.sharding import Mesh
 from jaxtyping import Array
 
 from understudy.errors import InputError
-from understudy.learn.adversarial import Design, Learner, draw_classes, make, update
+from understudy.learn.adversarial import Design, Learner, Noise, draw_noise, make, make_records, update
 from understudy.learn.discriminators import (
     TeacherPlan,
     Teachers,
+    choose_slots,
     count_directions,
     deal_rows,
     one_device,
@@ -191,15 +192,13 @@ class Trainer:
         self.plan = plan
         self.rows: Any = None
         self.iterations = voting.iterations
-        self.ratio = jnp.asarray(prepared.ratio)
-        self.key = jax.random.fold_in(prepared.key, 2)
 
     @property
     def budget(self) -> Budget:
         return self.voting.budget
 
     def start(self) -> State:
-        teachers = start_teachers(self.plan, jax.random.fold_in(self.prepared.key, 3))
+        teachers = start_teachers(self.plan, (self.prepared.seed, 4))
         generator = self.prepared.generator(self.settings.warm_steps)
         return State(generator, teachers, np.zeros(2, dtype=np.int64), self.voting.kept(self.settings.bins))
 
@@ -212,39 +211,26 @@ class Trainer:
     def step(self, iteration: int, state: State, draw: Draw) -> tuple[State, dict[str, float]]:
         """Touches private data: the histograms. What goes on from them are the bins that the gate has drawn."""
         s, paid = self.settings, self.voting.paid
-        making, teaching = jax.random.split(jax.random.fold_in(self.key, iteration))
-        taught, fakes, projections = _prepare(
-            self.design, s.teacher_steps, s.dimensions, state.generator.network, making, self.ratio
-        )
-        teachers = train_teachers(self.plan, state.teachers, self.rows, taught, teaching)
-        counts = count_directions(self.plan, s.bins, teachers, fakes, projections, jnp.float32(s.clip))
+        rng, ratio = self.prepared.rng(2, iteration), self.prepared.ratio
+        taught = draw_noise(self.design, rng, ratio, s.teacher_steps * s.batch)
+        moved = draw_noise(self.design, rng, ratio, s.batch)
+        # A fresh N(0, 1/k) projection for each record.
+        shape = (s.batch, self.design.heads.width, s.dimensions)
+        projections = (rng.standard_normal(shape) / s.dimensions**0.5).astype(np.float32)
+        fakes = make_records(self.design, state.generator.network, taught).reshape(s.teacher_steps, s.batch, -1)
+        asked = make_records(self.design, state.generator.network, moved)
+        slots = choose_slots(self.plan, rng, s.teacher_steps)
+        teachers = train_teachers(self.plan, state.teachers, self.rows, fakes, slots)
+        counts = count_directions(self.plan, s.bins, teachers, asked, projections, np.float32(s.clip))
         votes = np.asarray(counts).reshape(self.voting.queries, s.bins)
         labels = draw("directions", lambda: paid.answer(votes).astype(np.int8), paid.skip)
-        generator, moved = _follow(
-            self.design, s.bins, state.generator, making, self.ratio, projections, jnp.asarray(labels), s.clip
+        generator, length = _follow(
+            self.design, s.bins, state.generator, moved, projections, labels, np.float32(s.clip)
         )
         kept = self.voting.keep(state.kept, votes, labels, iteration)
         used = np.array([paid.used, paid.answered], dtype=np.int64)
-        seen = {"answered": float(np.mean(labels >= 0)), "step_length": float(moved)}
+        seen = {"answered": float(np.mean(labels >= 0)), "step_length": float(length)}
         return State(generator, teachers, used, kept), seen
-
-
-def _batch(design: Design, network: Any, key: Array, ratio: Array) -> Array:
-    """The same fakes whenever the key is the same."""
-    classing, making = jax.random.split(key)
-    return make(design, network, making, draw_classes(classing, ratio, design.batch))
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _prepare(
-    design: Design, steps: int, dimensions: int, network: Any, key: Array, ratio: Array
-) -> tuple[Array, Array, Array]:
-    """Fakes for the teachers, the batch to be moved, and a fresh N(0, 1/k) projection for each of its records."""
-    teaching, batch, projecting = jax.random.split(key, 3)
-    taught = jax.vmap(lambda k: _batch(design, network, k, ratio))(jax.random.split(teaching, steps))
-    shape = (design.batch, design.heads.width, dimensions)
-    projections = jax.random.normal(projecting, shape) / jnp.sqrt(dimensions)
-    return taught, _batch(design, network, batch, ratio), projections
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -252,21 +238,19 @@ def _follow(
     design: Design,
     bins: int,
     generator: Learner,
-    key: Array,
-    ratio: Array,
+    noise: Noise,
     projections: Array,
     labels: Array,
-    clip: float,
+    clip: Array,
 ) -> tuple[Learner, Array]:
     """Move the generator towards G(z) + delta (equation 2), from drawn bins alone; an unanswered dimension adds 0."""
-    batch = jax.random.split(key, 3)[1]
     chosen = labels.reshape(design.batch, -1).astype(jnp.float32)
     midpoint = -clip + (chosen + 0.5) * (2 * clip / bins)
     direction = jnp.where(chosen >= 0, midpoint, 0.0)
     delta = jnp.einsum("bk,bfk->bf", direction, projections)
-    goal = _batch(design, generator.network, batch, ratio) + delta
+    goal = make(design, generator.network, noise) + delta
 
     def loss(network: Any) -> Array:
-        return jnp.mean(jnp.sum(jnp.square(_batch(design, network, batch, ratio) - goal), axis=1))
+        return jnp.mean(jnp.sum(jnp.square(make(design, network, noise) - goal), axis=1))
 
     return update(design, generator, jax.grad(loss)(generator.network)), jnp.mean(jnp.linalg.norm(delta, axis=1))

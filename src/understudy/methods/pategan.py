@@ -19,15 +19,17 @@ from understudy.errors import InputError
 from understudy.learn.adversarial import (
     Design,
     Learner,
-    draw_classes,
+    Noise,
+    draw_noise,
     generator_step,
-    make,
+    make_records,
     start_critic,
     student_step,
 )
 from understudy.learn.discriminators import (
     TeacherPlan,
     Teachers,
+    choose_slots,
     count_votes,
     deal_rows,
     one_device,
@@ -198,20 +200,17 @@ class Trainer:
         self.plan = plan
         self.rows: Any = None
         self.iterations = voting.iterations
-        self.ratio = jnp.asarray(prepared.ratio)
-        self.key = jax.random.fold_in(prepared.key, 2)
 
     @property
     def budget(self) -> Budget:
         return self.voting.budget
 
     def start(self) -> State:
-        student, teachers = jax.random.split(jax.random.fold_in(self.prepared.key, 3))
         width, room = self.design.heads.width, self.settings.memory * self.voting.queries
         return State(
             self.prepared.generator(self.settings.warm_steps),
-            start_critic(self.design, student),
-            start_teachers(self.plan, teachers),
+            start_critic(self.design, self.prepared.rng(3)),
+            start_teachers(self.plan, (self.prepared.seed, 4)),
             jnp.zeros((room, width)),
             jnp.zeros(room),
             np.zeros(2, dtype=np.int64),
@@ -226,24 +225,25 @@ class Trainer:
 
     def step(self, iteration: int, state: State, draw: Draw) -> tuple[State, dict[str, float]]:
         """Touches private data: the votes. What goes on from them are the labels that the gate has drawn."""
-        s, paid = self.settings, self.voting.paid
-        making, teaching, learning = jax.random.split(jax.random.fold_in(self.key, iteration), 3)
-        fakes, asked = _fakes(
-            self.design, s.teacher_steps, self.voting.queries, state.generator.network, making, self.ratio
-        )
-        teachers = train_teachers(self.plan, state.teachers, self.rows, fakes, teaching)
+        s, paid, queries = self.settings, self.voting.paid, self.voting.queries
+        rng, ratio = self.prepared.rng(2, iteration), self.prepared.ratio
+        # All fakes of an iteration at once: the generator stands still while teachers and student learn.
+        n = s.teacher_steps * s.batch
+        made = make_records(self.design, state.generator.network, draw_noise(self.design, rng, ratio, n + queries))
+        fakes, asked = made[:n].reshape(s.teacher_steps, s.batch, -1), made[n:]
+        slots = choose_slots(self.plan, rng, s.teacher_steps)
+        teachers = train_teachers(self.plan, state.teachers, self.rows, fakes, slots)
         votes = np.asarray(count_votes(self.plan, teachers, asked))
         labels = draw("votes", lambda: paid.answer(votes).astype(np.int8), paid.skip)
         generator, student, memory, known, losses = _learn(
             self.design,
-            (s.student_steps, s.generator_steps, s.memory),
             state.generator,
             state.student,
             (state.asked, state.labels),
-            (asked, jnp.asarray(labels, jnp.float32)),
-            learning,
-            self.ratio,
-            jnp.int32(iteration),
+            (asked, labels.astype(np.float32)),
+            iteration % s.memory * queries,
+            self._lessons(rng, iteration),
+            draw_noise(self.design, rng, ratio, s.generator_steps, s.batch),
         )
         kept = self.voting.keep(state.kept, votes, labels, iteration)
         used = np.array([paid.used, paid.answered], dtype=np.int64)
@@ -254,50 +254,37 @@ class Trainer:
         }
         return State(generator, student, teachers, memory, known, used, kept), seen
 
+    def _lessons(self, rng: np.random.Generator, iteration: int) -> np.ndarray:
+        """Which remembered labels the student takes in each step: each once as published, otherwise at random."""
+        s, queries = self.settings, self.voting.queries
+        if s.memory == 1 and s.student_steps * s.batch == queries:
+            return np.arange(queries, dtype=np.int32).reshape(s.student_steps, s.batch)
+        filled = min(iteration + 1, s.memory) * queries
+        return rng.integers(0, filled, (s.student_steps, s.batch), dtype=np.int32)
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _fakes(design: Design, steps: int, queries: int, network: Any, key: Array, ratio: Array) -> tuple[Array, Array]:
-    """All fakes of an iteration at once: the generator stands still while teachers and student learn."""
-    classing, making = jax.random.split(key)
-    classes = draw_classes(classing, ratio, steps * design.batch + queries)
-    made = make(design, network, making, classes)
-    return made[: steps * design.batch].reshape(steps, design.batch, -1), made[steps * design.batch :]
 
-
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=0)
 def _learn(
     design: Design,
-    counts: tuple[int, int, int],
     generator: Learner,
     student: Learner,
     remembered: tuple[Array, Array],
     fresh: tuple[Array, Array],
-    key: Array,
-    ratio: Array,
-    iteration: Array,
+    place: Array,
+    lessons: Array,
+    noise: Noise,
 ) -> tuple[Learner, Learner, Array, Array, Array]:
-    """Student and generator steps, from paid labels and fakes alone."""
-    student_steps, generator_steps, memory = counts
-    queries = len(fresh[1])
-    start = (iteration % memory) * queries
-    asked = jax.lax.dynamic_update_slice_in_dim(remembered[0], fresh[0], start, 0)
-    labels = jax.lax.dynamic_update_slice_in_dim(remembered[1], fresh[1], start, 0)
-    filled = jnp.minimum(iteration + 1, memory) * queries
-    picking, generating = jax.random.split(key)
-    if memory == 1 and student_steps * design.batch == queries:
-        slots = jnp.arange(queries).reshape(student_steps, design.batch)
-    else:
-        slots = jax.random.randint(picking, (student_steps, design.batch), 0, filled)
+    """Student and generator steps, from paid labels and fakes alone. Fresh labels are remembered from `place` on."""
+    asked = jax.lax.dynamic_update_slice_in_dim(remembered[0], fresh[0], place, 0)
+    labels = jax.lax.dynamic_update_slice_in_dim(remembered[1], fresh[1], place, 0)
 
     def study(learner: Learner, slots: Array) -> tuple[Learner, Array]:
         return student_step(design, learner, asked[slots], labels[slots])
 
-    student, student_losses = jax.lax.scan(study, student, slots)
+    student, student_losses = jax.lax.scan(study, student, lessons)
 
-    def generate(learner: Learner, key: Array) -> tuple[Learner, Array]:
-        classing, making = jax.random.split(key)
-        classes = draw_classes(classing, ratio, design.batch)
-        return generator_step(design, learner, student.network, making, classes)
+    def generate(learner: Learner, noise: Noise) -> tuple[Learner, Array]:
+        return generator_step(design, learner, student.network, noise)
 
-    generator, losses = jax.lax.scan(generate, generator, jax.random.split(generating, generator_steps))
+    generator, losses = jax.lax.scan(generate, generator, noise)
     return generator, student, asked, labels, jnp.stack([student_losses.mean(), losses.mean()])

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.learn.adversarial import Design, make_records
+from understudy.learn.adversarial import Design, draw_noise, make_records
 from understudy.learn.networks import MLP
 from understudy.methods.layout import Label, check_conditions
 from understudy.tables import Encoder, check_table_path, write_table
@@ -47,19 +45,16 @@ class Sampler:
         return self._stream(int(n), wanted, random_state)
 
     def _stream(self, n: int, wanted: dict[str, Any], random_state: int | None) -> Iterator[pd.DataFrame]:
-        entropy = np.random.SeedSequence(random_state).generate_state(1)[0]
-        key = jax.random.key(int(entropy))
+        rng = np.random.default_rng(random_state)
         ratio = self._ratio(wanted)
         size = min(CHUNK, max(256, 1 << (n - 1).bit_length()))
-        made = tried = turn = 0
+        made = tried = 0
         while made < n:
-            drawing, classing = jax.random.split(jax.random.fold_in(key, turn))
-            classes = jax.random.choice(classing, len(ratio), (size,), p=jnp.asarray(ratio)).astype(jnp.int32)
-            cube = np.asarray(make_records(self.design, self.network, drawing, classes))
+            cube = np.asarray(make_records(self.design, self.network, draw_noise(self.design, rng, ratio, size)))
             frame: Any = self.encoder.decode(cube[: n - made] if not wanted else cube)
             if wanted:
                 frame = frame[_fulfils(frame, wanted)].head(n - made).reset_index(drop=True)
-            made, tried, turn = made + len(frame), tried + size, turn + 1
+            made, tried = made + len(frame), tried + size
             if len(frame):
                 yield frame
             if tried > _PATIENCE * max(made, 100):

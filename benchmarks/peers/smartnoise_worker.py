@@ -1,0 +1,64 @@
+"""Runs inside the peer's environment: seconds of each PATE-GAN iteration of smartnoise-synth, as JSON on one line.
+
+    python smartnoise_worker.py ROWS.npy TEACHERS ITERATIONS
+
+The peer has no option for the number of teachers (it takes rows // 1000), so the attribute is held from outside. It is
+given rows that are encoded already, so that both sides learn from the same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import snsynth.pytorch.nn.pategan as peer  # pyright: ignore[reportMissingImports]
+import torch  # pyright: ignore[reportMissingImports]
+
+
+class Enough(Exception):
+    """So many iterations were timed."""
+
+
+def measure(rows: np.ndarray, teachers: int, iterations: int) -> list[float]:
+    class Held(peer.PATEGAN):
+        @property
+        def num_teachers(self) -> int:
+            return teachers
+
+        @num_teachers.setter
+        def num_teachers(self, _: int) -> None:
+            """The number asked for stands."""
+
+        def _get_train_data(self, data: Any, **_: Any) -> Any:
+            return data
+
+    synthesizer = Held(epsilon=1e9, delta=1e-5)
+    marks: list[float] = []
+    calls = 0
+    account = peer.moments_acc
+
+    def counted(*given: Any) -> Any:
+        """The accountant is called once a student step: every fifth call is in the same place of an iteration."""
+        nonlocal calls
+        calls += 1
+        if calls % synthesizer.student_iters == 0:
+            marks.append(time.perf_counter())
+            if len(marks) > iterations:
+                raise Enough
+        return account(*given)
+
+    peer.moments_acc = counted
+    try:
+        synthesizer.train(rows)
+    except Enough:
+        return np.diff(marks).tolist()
+    raise SystemExit("the peer stopped before it was measured")
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    seconds = measure(np.load(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    print(json.dumps({"seconds": seconds, "torch": torch.__version__, "threads": torch.get_num_threads()}))

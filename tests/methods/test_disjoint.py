@@ -1,0 +1,35 @@
+"""Over a whole run every teacher sees its own shard and nothing else: all methods with teachers, all modes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from understudy.methods.generator import MODES
+
+SCRIPT = Path(__file__).parent / "recording_teachers.py"
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, Any]:
+    """Device counts are fixed when JAX starts, so four of them need a process of their own."""
+    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([sys.executable, str(SCRIPT)], env=environment, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("method", ["pategan", "gpate"])
+def test_a_teacher_sees_its_own_shard_alone(method: str, mode: str, devices: int, recorded: dict[str, Any]) -> None:
+    seen = recorded["found"][f"{method} {mode} {devices}"]
+    assert all(set(rows) <= set(shard) for rows, shard in zip(seen, recorded["shards"], strict=True))
+    assert sum(map(len, seen)) > 100  # the recorder records: most of the 157 rows were learnt from
+    assert len({row for rows in seen for row in rows}) == sum(map(len, seen))
