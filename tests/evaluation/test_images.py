@@ -92,7 +92,7 @@ def test_seeds_repeat_and_progress_is_told() -> None:
     )
     assert np.array_equal(one.logits(made), two.logits(made))
     assert not np.array_equal(one.logits(made), other.logits(made))
-    assert told[:2] == [50, 60]
+    assert told[:2] == [50, 80]
 
 
 def test_wrong_images_are_refused() -> None:

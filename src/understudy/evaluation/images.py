@@ -23,7 +23,7 @@ from jaxtyping import Array, PRNGKeyArray
 from numpy.typing import ArrayLike
 
 from understudy.errors import InputError
-from understudy.evaluation.image_networks import network
+from understudy.evaluation.image_networks import Network, network
 
 Loss = Literal["cross-entropy", "squares"]
 _CHUNK = 50
@@ -113,9 +113,7 @@ def train(
         raise InputError(f"`steps` (={training.steps}) and `batch` (={training.batch}) must be at least 1.")
     mean, deviation = float(pixels.mean()), float(pixels.std()) or 1.0
     starting, running = jax.random.split(jax.random.key(seed))
-    make = network(training.network)
-    # Compiled as one program: drawn weight by weight, the start would take longer than many a training.
-    model = eqx.filter_jit(lambda key: make(pixels.shape[1:], wanted.shape[1], key=key))(starting)
+    model = _start(network(training.network), pixels.shape[1:], wanted.shape[1], starting)
     weights, static = eqx.partition(model, eqx.is_inexact_array)
     state = _optimiser(training).init(weights)
     # As arguments, not constants: a closure would copy the images into the compiled program.
@@ -129,6 +127,12 @@ def train(
         if progress is not None:
             progress(done, float(loss))
     return Trained(eqx.combine(weights, static), mean, deviation)
+
+
+@eqx.filter_jit
+def _start(make: Network, shape: tuple[int, ...], classes: int, key: PRNGKeyArray) -> Any:
+    """A new network, drawn by one compiled program: weight by weight it would take longer than many a training."""
+    return make(shape, classes, key=key)
 
 
 def _optimiser(training: Training) -> optax.GradientTransformation:
