@@ -86,7 +86,7 @@ def test_seeds_repeat_and_progress_is_told() -> None:
     told: list[int] = []
     one, two, other = (
         train(
-            made, labels, Training("small", steps=60, batch=32), seed=seed, progress=lambda step, _: told.append(step)
+            made, labels, Training("small", steps=80, batch=32), seed=seed, progress=lambda step, _: told.append(step)
         )
         for seed in (3, 3, 4)
     )
