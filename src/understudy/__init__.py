@@ -12,7 +12,7 @@ from understudy._version import __version__
 
 if TYPE_CHECKING:
     from understudy.errors import BudgetExceeded, InputError
-    from understudy.methods import DPGAN, GAN, GPATE, PATEGAN, PATEClassifier, load
+    from understudy.methods import DPGAN, GAN, GPATE, PATEGAN, MomentsGenerator, PATEClassifier, load
     from understudy.privacy import Budget, Certificate, Ledger
     from understudy.tables import Schema
 
@@ -25,6 +25,7 @@ _HOMES: dict[str, str] = {
     "GPATE": "understudy.methods",
     "InputError": "understudy.errors",
     "Ledger": "understudy.privacy",
+    "MomentsGenerator": "understudy.methods",
     "PATEClassifier": "understudy.methods",
     "PATEGAN": "understudy.methods",
     "Schema": "understudy.tables",
@@ -43,6 +44,7 @@ __all__ = [
     "Certificate",
     "InputError",
     "Ledger",
+    "MomentsGenerator",
     "PATEClassifier",
     "Schema",
     "__version__",

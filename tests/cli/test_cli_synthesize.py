@@ -18,6 +18,7 @@ from understudy.privacy import Certificate, Ledger
 from understudy.tables import read_table, validate_frame
 
 SMALL = [
+    *("--method", "pategan"),
     *("--teachers", "10", "--iterations", "2", "--epsilon", "4", "--set", "noise=20"),
     *("--set", "batch=8", "--set", "teacher_steps=2", "--set", "student_steps=2"),
 ]

@@ -15,7 +15,14 @@ from understudy.errors import BudgetExceeded, InputError
 if TYPE_CHECKING:
     from understudy.methods.training import Progress
 
-METHODS = ("pategan", "gpate", "dpgan", "gan")
+# Each method and the class that does it; the first is the one we recommend.
+METHODS = {
+    "moments": "MomentsGenerator",
+    "pategan": "PATEGAN",
+    "gpate": "GPATE",
+    "dpgan": "DPGAN",
+    "gan": "GAN",
+}
 
 
 @app.command()
@@ -24,7 +31,7 @@ def synthesize(
     out: Annotated[Path, typer.Option(help="File for the synthetic rows: .csv, .csv.gz, .parquet or .feather.")],
     rows: Annotated[int, typer.Option(help="How many synthetic rows. Not the private number: you choose it.")] = 1000,
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "pategan",
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}; we recommend the first.")] = "moments",
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
     delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = 1e-5,
     schema: Annotated[
@@ -76,7 +83,7 @@ def synthesize(
         with _progress(method, not as_json) as told:
             generator.fit(frame, target, described, workspace=private, resume=resume, progress=told)
     except (InputError, BudgetExceeded):
-        if held is not None and not private.exists():
+        if held is not None and not private.exists() and not getattr(generator, "drawn_", False):
             held.release(reason="refused before anything was drawn")
         raise
     generator.save(folder)
@@ -127,7 +134,7 @@ def make(
 
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; known are {', '.join(METHODS)}.{did_you_mean(method, METHODS)}")
-    kind = getattr(methods, method.upper())
+    kind = getattr(methods, METHODS[method])
     known = list(inspect.signature(kind).parameters)
     given: dict[str, Any] = {"conditional": conditional or None, "random_state": seed, **chosen}
     if method != "gan":

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from understudy.methods.gan import GAN
     from understudy.methods.gpate import GPATE
     from understudy.methods.loading import load
+    from understudy.methods.moments import MomentsGenerator
     from understudy.methods.pate import PATEClassifier
     from understudy.methods.pategan import PATEGAN
 
@@ -16,6 +17,7 @@ _HOMES = {
     "DPGAN": "understudy.methods.dpgan",
     "GAN": "understudy.methods.gan",
     "GPATE": "understudy.methods.gpate",
+    "MomentsGenerator": "understudy.methods.moments",
     "PATEClassifier": "understudy.methods.pate",
     "PATEGAN": "understudy.methods.pategan",
     "load": "understudy.methods.loading",
@@ -23,4 +25,4 @@ _HOMES = {
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = ["DPGAN", "GAN", "GPATE", "PATEGAN", "PATEClassifier", "load"]
+__all__ = ["DPGAN", "GAN", "GPATE", "PATEGAN", "MomentsGenerator", "PATEClassifier", "load"]

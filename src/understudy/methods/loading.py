@@ -14,6 +14,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "dpgan": ("understudy.methods.dpgan", "DPGAN"),
     "gan": ("understudy.methods.gan", "GAN"),
     "gpate": ("understudy.methods.gpate", "GPATE"),
+    "moments": ("understudy.methods.moments", "MomentsGenerator"),
     "pate": ("understudy.methods.pate", "PATEClassifier"),
     "pategan": ("understudy.methods.pategan", "PATEGAN"),
 }

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from understudy.privacy.accountant import Epsilon, Observed, compose, data_dependent_epsilon
     from understudy.privacy.budget import Budget
     from understudy.privacy.certificate import Certificate
+    from understudy.privacy.clipped_moments import ClippedMoments, Moments
     from understudy.privacy.events import (
         ConfidentGNMaxEvent,
         DeltaEvent,
@@ -32,13 +33,16 @@ if TYPE_CHECKING:
         NoisyCounts,
         PoissonGaussianStep,
     )
+    from understudy.privacy.pair_tables import ABSENT, PairTables
     from understudy.privacy.prepaid import PrepaidAnswers, PrepaidSteps
     from understudy.privacy.sanitise import Sanitised, SmoothRelease
 
 _HOMES = {
+    "ABSENT": "understudy.privacy.pair_tables",
     "Budget": "understudy.privacy.budget",
     "BudgetExceeded": "understudy.errors",
     "Certificate": "understudy.privacy.certificate",
+    "ClippedMoments": "understudy.privacy.clipped_moments",
     "ClippedSum": "understudy.privacy.mechanisms",
     "ConfidentGNMax": "understudy.privacy.mechanisms",
     "ConfidentGNMaxEvent": "understudy.privacy.events",
@@ -53,10 +57,12 @@ _HOMES = {
     "LNMaxEvent": "understudy.privacy.events",
     "LaplaceEvent": "understudy.privacy.events",
     "Ledger": "understudy.privacy.ledger",
+    "Moments": "understudy.privacy.clipped_moments",
     "NOT_ANSWERED": "understudy.privacy.mechanisms",
     "NoisyCounts": "understudy.privacy.mechanisms",
     "NonPrivateEvent": "understudy.privacy.events",
     "Observed": "understudy.privacy.accountant",
+    "PairTables": "understudy.privacy.pair_tables",
     "PoissonGaussianStep": "understudy.privacy.mechanisms",
     "PrepaidAnswers": "understudy.privacy.prepaid",
     "PrepaidSteps": "understudy.privacy.prepaid",
@@ -71,10 +77,12 @@ _HOMES = {
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
 __all__ = [
+    "ABSENT",
     "NOT_ANSWERED",
     "Budget",
     "BudgetExceeded",
     "Certificate",
+    "ClippedMoments",
     "ClippedSum",
     "ConfidentGNMax",
     "ConfidentGNMaxEvent",
@@ -89,9 +97,11 @@ __all__ = [
     "LNMaxEvent",
     "LaplaceEvent",
     "Ledger",
+    "Moments",
     "NoisyCounts",
     "NonPrivateEvent",
     "Observed",
+    "PairTables",
     "PoissonGaussianStep",
     "PrepaidAnswers",
     "PrepaidSteps",

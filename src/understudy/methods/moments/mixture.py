@@ -1,0 +1,142 @@
+"""From noisy two-way tables to a distribution: a mixture of products, fitted to all tables at once. Free of privacy cost.
+
+p(x | class c) = sum_k weights[c, k] prod_j chances[k, x_j]. The components are shared among the classes, which only weigh
+them differently: what the tables of a large class say about how columns go together also serves a small one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Public. `chances` (components x D) sum to one over the codes of each column, `weights` (classes x components) do
+    over the components."""
+
+    chances: np.ndarray
+    weights: np.ndarray
+    sizes: tuple[int, ...]
+
+    @property
+    def starts(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    def draw(self, classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Codes (rows x columns) of one row for each entry of `classes`."""
+        reached = np.cumsum(self.weights, axis=1)
+        at = (rng.random(len(classes))[:, None] > reached[classes] / reached[classes, -1:]).sum(axis=1)
+        component = np.minimum(at, len(self.chances) - 1)
+        codes = np.empty((len(classes), len(self.sizes)), dtype=np.int64)
+        starts = self.starts
+        for j, size in enumerate(self.sizes):
+            upto = np.cumsum(self.chances[:, starts[j] : starts[j + 1]], axis=1)
+            picked = rng.random(len(classes)) * upto[component, -1]
+            codes[:, j] = np.minimum((picked[:, None] > upto[component]).sum(axis=1), size - 1)
+        return codes
+
+    def posterior(self, codes: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+        """The chance of each class given the codes, rows x classes."""
+        logs = np.log(np.maximum(self.chances, 1e-12)).astype(np.float32)
+        joint = one_hot(codes, self.sizes) @ logs.T
+        shifted = np.exp(joint - joint.max(axis=1, keepdims=True))
+        found = shifted @ (self.weights * ratio[:, None]).T.astype(np.float32) + 1e-30
+        return found / found.sum(axis=1, keepdims=True)
+
+
+def one_hot(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
+    """Codes as columns of zeros and ones."""
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    made = np.zeros((len(codes), starts[-1]), dtype=np.float32)
+    np.put_along_axis(made, codes + starts[:-1], np.float32(1), axis=1)
+    return made
+
+
+def class_counts(tables: np.ndarray, sizes: Sequence[int], one: float, two: float) -> np.ndarray:
+    """The rows of each class: every table of a class sums to them, and all the sums are averaged by their noise."""
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    total = weight = 0.0
+    for i, size in enumerate(sizes):
+        here = slice(starts[i], starts[i + 1])
+        total = total + tables[:, here, here].sum(axis=(1, 2)) / (size * one**2)
+        weight += 1 / (size * one**2)
+        for j in range(i + 1, len(sizes)):
+            there = slice(starts[j], starts[j + 1])
+            total = total + tables[:, here, there].sum(axis=(1, 2)) / (size * sizes[j] * two**2)
+            weight += 1 / (size * sizes[j] * two**2)
+    return np.asarray(total / weight)
+
+
+def fit_mixture(
+    tables: np.ndarray, sizes: Sequence[int], counts: np.ndarray, one: float, two: float, *, components: int,
+    steps: int, seed: int, decay: float = 0.01, learning_rate: float = 0.1,
+) -> Mixture:  # fmt: skip
+    """The mixture whose tables are nearest to the noisy ones, each cell's error measured by its noise.
+
+    `one` and `two` are the noise's standard deviations on one-way (the diagonal) and two-way cells. `decay` pulls
+    components towards the uniform product, which keeps them from learning the noise.
+    """
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    rng = np.random.default_rng(seed)
+    diagonal = np.diagonal(tables, axis1=1, axis2=2).astype(np.float64)
+    pooled = np.maximum(diagonal, 1.0).sum(axis=0)
+    pooled = pooled / np.bincount(owner, pooled)[owner]
+    start = {
+        "logits": jnp.asarray(np.log(pooled) + rng.normal(0, 0.5, (components, len(owner))), jnp.float32),
+        "weights": jnp.asarray(rng.normal(0, 0.5, (len(tables), components)), jnp.float32),
+    }
+    cross = np.triu(owner[:, None] != owner[None, :]).astype(np.float32) / (2 * max(two, 1e-9) ** 2)
+    found = _fit(
+        start, jnp.asarray(tables, jnp.float32), jnp.asarray(diagonal, jnp.float32), jnp.asarray(cross),
+        jnp.asarray(counts, jnp.float32), jnp.asarray(owner), len(sizes), steps, learning_rate, decay, float(one),
+    )  # fmt: skip
+    chances = np.asarray(_chances(found["logits"], jnp.asarray(owner), len(sizes)), np.float64)
+    weights = np.asarray(jax.nn.softmax(found["weights"], axis=1), np.float64)
+    return Mixture(chances, weights, tuple(int(size) for size in sizes))
+
+
+def _chances(logits: Array, owner: Array, columns: int) -> Array:
+    """A softmax over the codes of each column."""
+    top = jax.ops.segment_max(logits.T, owner, columns)[owner].T
+    raised = jnp.exp(logits - top)
+    return raised / jax.ops.segment_sum(raised.T, owner, columns)[owner].T
+
+
+@partial(jax.jit, static_argnums=(6, 7))
+def _fit(
+    start: dict[str, Array], tables: Array, diagonal: Array, cross: Array, counts: Array, owner: Array, columns: int,
+    steps: int, learning_rate: float, decay: float, one: float,
+) -> dict[str, Array]:  # fmt: skip
+    def loss(parameters: dict[str, Array]) -> Array:
+        chances = _chances(parameters["logits"], owner, columns)
+        weights = jax.nn.softmax(parameters["weights"], axis=1) * counts[:, None]
+
+        # One class at a time: all D x D tables at once would not stay in the cache.
+        def error(total: Array, one_class: tuple[Array, Array, Array]) -> tuple[Array, None]:
+            weight, table, single = one_class
+            off = (chances * weight[:, None]).T @ chances - table
+            on = weight @ chances - single
+            return total + jnp.sum(cross * off**2) + jnp.sum(on**2) / (2 * one**2), None
+
+        total, _ = jax.lax.scan(error, jnp.zeros(()), (weights, tables, diagonal))
+        return total + decay * jnp.sum(parameters["logits"] ** 2)
+
+    optimiser = optax.adam(optax.cosine_decay_schedule(learning_rate, steps), b2=0.99)
+
+    def step(
+        state: tuple[dict[str, Array], optax.OptState], _: None
+    ) -> tuple[tuple[dict[str, Array], optax.OptState], None]:
+        parameters, memory = state
+        update, memory = optimiser.update(jax.grad(loss)(parameters), memory)
+        return (optax.apply_updates(parameters, update), memory), None  # type: ignore[return-value]
+
+    (found, _), _ = jax.lax.scan(step, (start, optimiser.init(start)), None, length=steps)
+    return found

@@ -1,0 +1,92 @@
+"""What is decided before the look, from public numbers alone: which model, how the budget is split, how much noise.
+
+Public are the schema, the number of rows, epsilon and delta. Nothing here sees a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from understudy.errors import InputError
+from understudy.methods.moments.marginals import levels_of
+from understudy.privacy import Budget, Event, GaussianEvent, PairTables
+from understudy.privacy.calibration import smallest_noise
+
+Model = Literal["tables", "gaussian"]
+# The tables model needs classes this many times larger, on average, than the noise on a cell of a two-way table.
+_ENOUGH = 100.0
+_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How the precision of the noise is divided; chosen on validation rows of the benchmark tables."""
+
+    marginals: float = 0.05
+    one_way: float = 0.1
+
+
+@dataclass(frozen=True)
+class TablesPlan:
+    """The noise of the tables model: trees of marginals, then all tables."""
+
+    sigma: float
+    mechanism: PairTables
+
+
+def tables_events(noise: float, cells: Sequence[int], columns: int, shares: Shares) -> list[Event]:
+    """What the tables model charges at a noise multiplier for the whole."""
+    plan = _tables(noise, cells, columns, shares)
+    moved = sum(levels_of(size) for size in cells)
+    trees: list[Event] = [GaussianEvent(plan.sigma, moved, "discrete", integer_unit=True)] if moved else []
+    return [*trees, *plan.mechanism.events(columns)]
+
+
+def plan_tables(budget: Budget, cells: Sequence[int], columns: int, shares: Shares) -> TablesPlan:
+    """The least noise that the rest of the budget allows."""
+    noise = _least(lambda n: tables_events(n, cells, columns, shares), budget)
+    return _tables(noise, cells, columns, shares)
+
+
+def _tables(noise: float, cells: Sequence[int], columns: int, shares: Shares) -> TablesPlan:
+    moved = sum(levels_of(size) for size in cells)
+    share = shares.marginals if moved else 0.0
+    sigma = math.nextafter(noise * math.sqrt(moved / share), math.inf) if moved else 0.0
+    return TablesPlan(sigma, PairTables(noise / math.sqrt(1 - share), shares.one_way))
+
+
+def _least(events: Callable[[float], list[Event]], budget: Budget) -> float:
+    spent = budget.events
+    noise = smallest_noise(lambda n: [*spent, *events(n)], budget.epsilon, budget.delta, tolerance=_TOLERANCE)
+    return noise
+
+
+def choose(rows: int, columns: int, n_classes: int, epsilon: float, delta: float) -> Model:
+    """The model that these public sizes ask for."""
+    noise = multiplier(epsilon, delta)
+    pairs = max(columns * (columns - 1) / 2, 1)
+    return "tables" if rows / n_classes >= _ENOUGH * noise * math.sqrt(pairs) else "gaussian"
+
+
+def multiplier(epsilon: float, delta: float) -> float:
+    """The noise multiplier of one Gaussian release that takes all of the budget."""
+    return smallest_noise(lambda n: [GaussianEvent(n)], epsilon, delta, tolerance=_TOLERANCE)
+
+
+def enough_epsilon(rows: int, least: float, noise_at: Callable[[float], float]) -> float | None:
+    """The smallest of 0.1, 0.2, 0.5, 1, ... at which `noise_at(epsilon)` lets `rows` stand out `least` times."""
+    for epsilon in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50):
+        if rows >= least * noise_at(epsilon):
+            return epsilon
+    return None
+
+
+def check_delta(delta: float) -> None:
+    """Gaussian noise needs a failure probability."""
+    if not (isinstance(delta, float) and 0 < delta < 1):
+        raise InputError(
+            f"`delta` (={delta!r}) must lie strictly between 0 and 1: the noise is Gaussian. 1e-5 is usual."
+        )

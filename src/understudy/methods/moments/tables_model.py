@@ -1,0 +1,90 @@
+"""The tables model: all two-way tables of binned columns, class by class, and a mixture of products that fits them.
+
+For tables with many rows. The private part is `measure`; everything after it is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.methods.moments.codebook import Bins, Codebook
+from understudy.methods.moments.label_model import LabelModel, fit_label_model
+from understudy.methods.moments.marginals import Marginal
+from understudy.methods.moments.mixture import Mixture, class_counts, fit_mixture
+from understudy.privacy import Budget, PairTables
+
+# Rows that the label model learns from; they are the mixture's own, so more of them cost only time.
+_LABEL_ROWS = 40_000
+# How many rows of the mixture stand for one row that is asked for with a given class.
+_CANDIDATES = 4
+
+
+@dataclass(frozen=True)
+class TablesModel:
+    """Public: what the release holds. `draw` makes rows of cells."""
+
+    bins: Bins
+    mixture: Mixture
+    labels: LabelModel | None
+    ratio: np.ndarray
+
+    def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """`n` rows of cells and their classes; all of class `wanted` if that is given."""
+        if wanted is None:
+            classes = rng.choice(len(self.ratio), size=n, p=self.ratio)
+            codes = self.mixture.draw(classes, rng)
+            if self.labels is not None:
+                classes = self.labels.draw(codes, rng)
+        else:
+            codes = self._given(n, wanted, rng)
+            classes = np.full(n, wanted)
+        return self.bins.decode(codes, rng), classes
+
+    def _given(self, n: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
+        """Codes of one class: the mixture's, picked anew by how much likelier the label model finds them."""
+        if self.labels is None:
+            return self.mixture.draw(np.full(n, wanted), rng)
+        codes = self.mixture.draw(np.full(n * _CANDIDATES, wanted), rng)
+        weight = self.labels.chances(codes)[:, wanted] / self.mixture.posterior(codes, self.ratio)[:, wanted]
+        return codes[rng.choice(len(codes), size=n, p=weight / weight.sum())]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What a bundle keeps."""
+        found = {"chances": self.mixture.chances, "weights": self.mixture.weights, "ratio": self.ratio}
+        if self.labels is not None:
+            found["effects"] = self.labels.effects
+        return found
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, np.ndarray], book: Codebook, marginals: list[Marginal], settings: Mapping[str, Any]
+    ) -> TablesModel:
+        bins = Bins(book, marginals, int(settings["bins"]))
+        sizes = tuple(bins.sizes)
+        labels = LabelModel(arrays["effects"], sizes) if "effects" in arrays else None
+        return cls(bins, Mixture(arrays["chances"], arrays["weights"], sizes), labels, arrays["ratio"])
+
+
+def measure(
+    cells: np.ndarray, classes: np.ndarray, n_classes: int, bins: Bins, mechanism: PairTables, budget: Budget
+) -> np.ndarray:
+    """Touches private data: the noisy tables of all classes. Safe to publish."""
+    return mechanism.release(bins.encode(cells), bins.sizes, classes, n_classes, budget)
+
+
+def learn(
+    tables: np.ndarray, bins: Bins, mechanism: PairTables, *, components: int, steps: int, relabel: bool, seed: int
+) -> TablesModel:
+    """The model of noisy tables. Free: nothing private is looked at."""
+    one, two = mechanism.sigmas(len(bins.sizes))
+    counts = np.maximum(class_counts(tables, bins.sizes, one, two), 1.0)
+    ratio = counts / counts.sum()
+    mixture = fit_mixture(tables, bins.sizes, counts, one, two, components=components, steps=steps, seed=seed)
+    labels = None
+    if relabel and len(ratio) > 1:
+        labels = fit_label_model(mixture, ratio, rows=_LABEL_ROWS, seed=seed)
+    return TablesModel(bins, mixture, labels, ratio)

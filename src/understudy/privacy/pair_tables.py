@@ -1,0 +1,127 @@
+"""One look at all pairs of columns: every one-way and two-way table of a coded dataset, class by class, in one release.
+
+A row of codes stands in exactly one cell of each table, and it belongs to one class. That is all the sensitivity
+there is: it does not depend on how many categories a column has, nor on how many classes there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import InputError
+from understudy.privacy.budget import Budget
+from understudy.privacy.events import GaussianEvent, check_count, check_positive
+
+Ints = NDArray[np.int64]
+
+ABSENT = -1
+"""The code of a row that was blanked: it is counted nowhere."""
+_CHUNK = 1 << 14
+
+
+@dataclass(frozen=True)
+class PairTables:
+    """All one-way and two-way tables of m coded columns for each class, with exact discrete Gaussian noise.
+
+    Formal guarantee: blanking a record takes one from one cell of each of the m one-way tables and of each of the
+    m (m - 1) / 2 two-way tables of its class, and touches no other class. With noise of sigma_1 on the one-way and
+    sigma_2 on the two-way cells that is m moves of one integer cell at sigma_1 and m (m - 1) / 2 at sigma_2, which is
+    what the two events say. `marginal_share` divides the precision: m / sigma_1^2 = share / noise_multiplier^2 and
+    m (m - 1) / 2 / sigma_2^2 = (1 - share) / noise_multiplier^2, so both together are a Gaussian mechanism of
+    `noise_multiplier`. With a single column there are no pairs, and all of it goes to its one table.
+    """
+
+    noise_multiplier: float
+    marginal_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_positive("noise_multiplier", self.noise_multiplier)
+        if not 0 < self.marginal_share < 1:
+            raise InputError(f"`marginal_share` (={self.marginal_share}) must lie strictly between 0 and 1.")
+
+    def sigmas(self, columns: int) -> tuple[float, float]:
+        """The noise's standard deviation on a cell of a one-way and of a two-way table."""
+        check_count("columns", columns)
+        share = self.marginal_share if columns > 1 else 1.0
+        pairs = columns * (columns - 1) / 2
+        one = math.nextafter(self.noise_multiplier * math.sqrt(columns / share), math.inf)
+        two = math.nextafter(self.noise_multiplier * math.sqrt(pairs / (1 - share)), math.inf) if pairs else 0.0
+        return one, two
+
+    def events(self, columns: int) -> list[GaussianEvent]:
+        """What a release of so many columns is charged as."""
+        one, two = self.sigmas(columns)
+        found = [GaussianEvent(one, columns, "discrete", integer_unit=True)]
+        if columns > 1:
+            found.append(GaussianEvent(two, columns * (columns - 1) // 2, "discrete", integer_unit=True))
+        return found
+
+    def release(
+        self, codes: ArrayLike, sizes: Sequence[int], classes: ArrayLike, n_classes: int, budget: Budget
+    ) -> Ints:
+        """Noisy tables, classes x D x D with D = sum(sizes). Safe to publish.
+
+        The block of two columns is their two-way table (both triangles hold the same numbers); the diagonal holds the
+        one-way tables, and the rest of a column's own block is zero. `codes` are rows x columns, each below the
+        column's size; a row whose class is `ABSENT` is counted nowhere.
+        """
+        rows, groups = _check(codes, sizes, classes, n_classes)
+        columns = len(sizes)
+        one, two = self.sigmas(columns)
+        budget.charge(*self.events(columns))
+        counts = _count(rows, sizes, groups, n_classes)
+        width = counts.shape[1]
+        owner = np.repeat(np.arange(columns), sizes)
+        upper = np.nonzero(np.less.outer(owner, owner))
+        noisy = np.zeros_like(counts)
+        places: Ints = np.arange(width, dtype=np.int64)
+        noisy[:, places, places] = counts[:, places, places] + budget.noise.discrete_gaussian(one, (n_classes, width))
+        if columns > 1:
+            pairs = counts[:, upper[0], upper[1]]
+            pairs = pairs + budget.noise.discrete_gaussian(two, pairs.shape)
+            noisy[:, upper[0], upper[1]] = pairs
+            noisy[:, upper[1], upper[0]] = pairs
+        return noisy
+
+
+def _count(codes: Ints, sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
+    """Private. Exact tables: products of one-hot blocks, each small enough for its sums to be exact in float32."""
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    total = np.zeros((n_classes, starts[-1], starts[-1]), dtype=np.int64)
+    for c in range(n_classes):
+        mine = np.flatnonzero(classes == c)
+        for start in range(0, len(mine), _CHUNK):
+            places = codes[mine[start : start + _CHUNK]] + starts[:-1]
+            one_hot = np.zeros((len(places), starts[-1]), dtype=np.float32)
+            np.put_along_axis(one_hot, places, np.float32(1), axis=1)
+            total[c] += (one_hot.T @ one_hot).astype(np.int64)
+    return total
+
+
+def _check(codes: ArrayLike, sizes: Sequence[int], classes: ArrayLike, n_classes: int) -> tuple[Ints, Ints]:
+    rows, groups = np.asarray(codes), np.asarray(classes)
+    check_count("n_classes", n_classes)
+    for place, size in enumerate(sizes):
+        check_count(f"sizes[{place}]", size)
+    if rows.ndim != 2 or rows.shape[1] != len(sizes) or rows.shape[1] == 0:
+        raise InputError(f"expected codes as records x {len(sizes)} columns, got an array of shape {rows.shape}.")
+    if groups.shape != (len(rows),):
+        raise InputError(f"expected one class for each of {len(rows)} records, got shape {groups.shape}.")
+    for name, array in (("codes", rows), ("classes", groups)):
+        if array.dtype == bool or not np.issubdtype(array.dtype, np.integer):
+            raise InputError(f"`{name}` must be whole numbers of an integer type, got {array.dtype}.")
+    present = groups != ABSENT
+    wrong = present & ((groups < 0) | (groups >= n_classes))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(f"record {row} has class {groups[row]}; there are {n_classes}.")
+    outside = present[:, None] & ((rows < 0) | (rows >= np.asarray(sizes)))
+    if outside.any():
+        row, column = (int(i[0]) for i in np.nonzero(outside))
+        raise InputError(f"record {row}, column {column} has code {rows[row, column]}; it has {sizes[column]} values.")
+    return rows.astype(np.int64), groups.astype(np.int64)
