@@ -12,7 +12,9 @@ from understudy.cli.app import Json, app, print_json, print_table
 
 @app.command()
 def plan(
-    method: Annotated[str, typer.Option(help="lnmax, gnmax, confident-gnmax, gaussian, laplace or dpsgd.")] = "gnmax",
+    method: Annotated[
+        str | None, typer.Option(help="lnmax, gnmax (the default), confident-gnmax, gaussian, laplace or dpsgd.")
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="The budget; leave out to have it computed.")] = None,
     delta: Annotated[float, typer.Option(help="The delta at which epsilon is stated.")] = 1e-5,
     queries: Annotated[
@@ -28,10 +30,33 @@ def plan(
     sampling_rate: Annotated[float | None, typer.Option(help="dpsgd: nominal batch / rows.")] = None,
     threshold_ratio: Annotated[float, typer.Option(help="confident-gnmax: sigma_threshold / sigma.")] = 3.0,
     answer_share: Annotated[float, typer.Option(help="confident-gnmax: share of queries that pass.")] = 1.0,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="A schema: recommend a method and settings for such a table. Needs --rows and --epsilon."),
+    ] = None,
+    rows: Annotated[int | None, typer.Option(help="With --data: how many rows the table has.")] = None,
+    public_rows: Annotated[int | None, typer.Option(help="With --data: how many public rows there are.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write epsilon against queries to this SVG file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Plan a budget: give two of --epsilon, --noise and --queries, get the third."""
+    """Plan a budget: give two of --epsilon, --noise and --queries, get the third. With --data: which method, and how."""
+    if data is not None:
+        given = {"--method": method, "--queries": queries, "--noise": noise, "--plot": plot}
+        _advise(
+            data,
+            rows,
+            epsilon,
+            delta,
+            public_rows,
+            [name for name, value in given.items() if value is not None],
+            as_json,
+        )
+        return
+    if rows is not None or public_rows is not None:
+        from understudy.errors import InputError
+
+        raise InputError("--rows and --public-rows go with --data SCHEMA, which asks for a recommendation.")
+    method = method or "gnmax"
     from understudy.privacy.plan import NOISE_NAMES, Family
     from understudy.privacy.plan import plan as make_plan
     from understudy.privacy.plan import plot as draw
@@ -56,3 +81,28 @@ def plan(
     )
     if plot is not None:
         typer.echo(f"Wrote {plot}")
+
+
+def _advise(
+    data: Path, rows: int | None, epsilon: float | None, delta: float, public_rows: int | None, other: list[str],
+    as_json: bool,
+) -> None:  # fmt: skip
+    from understudy.errors import InputError
+    from understudy.methods.choosing import read_and_advise
+
+    if other:
+        raise InputError(f"{other[0]} plans one mechanism and does not go with --data, which chooses for you.")
+    advice = read_and_advise(str(data), rows, epsilon, delta, public_rows)
+    if as_json:
+        print_json(advice.to_json())
+        return
+    print_table(
+        f"{advice.facts.rows:,} rows, {advice.facts.columns} columns ({advice.facts.width} encoded), "
+        f"{advice.facts.classes} classes, epsilon {advice.facts.epsilon:g}, delta {advice.facts.delta:g}",
+        ["release", "method", "looks at the rows", "outlook", "why"],
+        [[c.release, c.method, c.looks, c.outlook, c.why] for c in advice.choices],
+    )
+    for warning in advice.warnings:
+        typer.echo(f"Warning: {warning}")
+    typer.echo(f"Recommended: {advice.recommended.method}.")
+    typer.echo(f"  {advice.recommended.command}")

@@ -119,7 +119,7 @@ def plan_voting(
     def asked(answers: int) -> int:
         if aggregator != "confident-gnmax":
             return answers
-        return min(available, math.ceil(asked_per_answer * answers))
+        return max(answers, min(available, math.ceil(asked_per_answer * answers)))
 
     def events(noise: float, answers: int) -> list[Event]:
         count = threshold * teachers

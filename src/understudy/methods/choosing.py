@@ -1,0 +1,269 @@
+"""Which method, with which settings: from public facts alone, before any row is read.
+
+Public are the schema, the number of rows, and the budget. What is recommended is what measured best
+(`benchmarks/results/`, and the guide on choosing); what to expect is a matter of noise against signal, and that follows
+from the sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from understudy.errors import BudgetExceeded, InputError
+from understudy.privacy import Budget
+from understudy.privacy.accountant import total_rdp
+from understudy.privacy.calibration import smallest_noise
+from understudy.privacy.events import GaussianEvent, SubsampledGaussianEvent, check_count, check_delta, check_positive
+from understudy.privacy.rdp import DEFAULT_ORDERS, rdp_to_epsilon
+from understudy.tables import Column, Schema
+
+Outlook = Literal["good", "thin", "hopeless"]
+
+# A noise of this many standard deviations on a class mean still shows which way a column leans; twice as much hides it.
+_READABLE, _DROWNED = 0.5, 1.0
+# PATE on adult was best with about 130 rows for each of 250 teachers (benchmarks/results/pate-adult-full.json); fewer
+# rows than ten teach a teacher nothing.
+_ROWS_A_TEACHER, _MOST_TEACHERS, _FEWEST_TEACHERS, _FEWEST_ROWS = 130, 250, 25, 10
+_PUBLIC_ROWS = 1000
+_BATCH = 64
+_LADDER = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is public. `width` is the number of encoded features, `classes` 1 where there is no class to predict."""
+
+    rows: int
+    columns: int
+    width: int
+    classes: int
+    epsilon: float
+    delta: float
+
+    @classmethod
+    def of(cls, schema: Schema, rows: int, epsilon: float, delta: float) -> Facts:
+        check_count("rows", rows)
+        check_positive("epsilon", epsilon)
+        check_delta(delta)
+        target = None if schema.target is None else schema[schema.target]
+        width = sum(_width(column) for column in schema.features)
+        return cls(rows, len(schema.features), width, 1 if target is None else _classes(target), epsilon, delta)
+
+
+def _width(column: Column) -> int:
+    """Encoded features of a column; one that the schema leaves open counts as one."""
+    listed = len(column.labels) if column.categories is not None else 1
+    return listed + (1 if column.nullable else 0)
+
+
+def _classes(column: Column) -> int:
+    if column.kind == "boolean":
+        return 2
+    return max(len(column.labels), 1) if column.categories is not None else 1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way to go. `looks` says how often the rows are looked at: one release, so many votes, so many steps."""
+
+    release: str
+    method: str
+    settings: dict[str, Any]
+    looks: str
+    steps: int
+    outlook: Outlook
+    why: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The recommended way first; what else there is; and what should make you stop."""
+
+    facts: Facts
+    choices: tuple[Choice, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def recommended(self) -> Choice:
+        return self.choices[0]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "facts": asdict(self.facts),
+            "recommended": asdict(self.recommended),
+            "others": [asdict(choice) for choice in self.choices[1:]],
+            "warnings": list(self.warnings),
+        }
+
+
+def advise(
+    schema: Schema,
+    rows: int,
+    epsilon: float,
+    delta: float = 1e-5,
+    *,
+    public_rows: int | None = None,
+    schema_file: str = "schema.yaml",
+) -> Advice:
+    """What to do with a table of this schema and size at this budget. Reads no row, spends nothing."""
+    facts = Facts.of(schema, rows, epsilon, delta)
+    target = f" --target {schema.target}" if schema.target else ""
+    choices = [_moments(facts, schema_file, target)]
+    if facts.classes > 1:
+        choices.append(_pate(facts, public_rows, target))
+    choices.append(_dpsgd(facts, schema_file, target))
+    return Advice(facts, tuple(choices), tuple(_warnings(facts, schema, choices, public_rows)))
+
+
+def mean_noise(facts: Facts, epsilon: float) -> float:
+    """Noise on the mean of a column within a class, in standard deviations of the column.
+
+    One Gaussian release at (epsilon, delta) of a sum of rows clipped to norm sqrt(width) standard deviations, divided by
+    the rows of an average class.
+    """
+    multiplier = smallest_noise(lambda s: [GaussianEvent(s)], epsilon, facts.delta, tolerance=1e-3)
+    return multiplier * math.sqrt(facts.width) * facts.classes / facts.rows
+
+
+def _outlook(facts: Facts) -> tuple[Outlook, str]:
+    means = mean_noise(facts, facts.epsilon)
+    pairs = means * math.sqrt(facts.width)
+    if means >= _DROWNED:
+        return "hopeless", f"noise on a class mean is {means:.2g} standard deviations of the column: nothing stands out"
+    if pairs >= _READABLE:
+        return (
+            "thin",
+            f"class means are readable (noise {means:.2g} sd), how columns go together hardly is ({pairs:.2g})",
+        )
+    return "good", f"class means (noise {means:.2g} sd) and how columns go together ({pairs:.2g}) are readable"
+
+
+def _moments(facts: Facts, schema_file: str, target: str) -> Choice:
+    outlook, why = _outlook(facts)
+    return Choice(
+        "synthetic rows",
+        "moments",
+        {"epsilon": facts.epsilon, "delta": facts.delta},
+        "one look: a few statistics, once",
+        1,
+        outlook,
+        why,
+        f"understudy synthesize DATA --method moments --schema {schema_file}{target} "
+        f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out synthetic.csv",
+    )
+
+
+def _pate(facts: Facts, public_rows: int | None, target: str) -> Choice:
+    from understudy.methods.aggregation import plan_voting
+
+    available = _PUBLIC_ROWS if public_rows is None else public_rows
+    check_count("public_rows", available)
+    teachers = min(_MOST_TEACHERS, max(_FEWEST_TEACHERS, facts.rows // _ROWS_A_TEACHER))
+    each = facts.rows // teachers
+    command = (
+        f"understudy classify DATA --public PUBLIC{target} --teachers {teachers} "
+        f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out release"
+    )
+    settings: dict[str, Any] = {"teachers": teachers, "rows_a_teacher": each}
+    try:
+        voting = plan_voting(
+            "confident-gnmax", Budget(facts.epsilon, facts.delta), teachers=teachers, available=available
+        )
+    except BudgetExceeded as error:
+        return Choice("classifier", "pate", settings, "no vote is affordable", 0, "hopeless", str(error), command)
+    settings |= {"labels": voting.answers, "noise": voting.noise}
+    share = voting.noise / teachers
+    outlook: Outlook = "good" if share < 0.4 and voting.answers >= 10 * facts.classes else "thin"
+    why = f"noise of {voting.noise:.3g} votes against {teachers} teachers; about {voting.answers} labels"
+    if share >= 1 or each < _FEWEST_ROWS or voting.answers < facts.classes:
+        outlook = "hopeless"
+        why += f", {each} rows for each teacher"
+    return Choice(
+        "classifier",
+        "pate",
+        settings,
+        f"{voting.asked} votes",
+        voting.asked,
+        outlook,
+        why,
+        command + " --report page.html",
+    )
+
+
+def _dpsgd(facts: Facts, schema_file: str, target: str) -> Choice:
+    """The iterative generators, for comparison: how many steps the budget affords at the least usual noise."""
+    batch = min(_BATCH, facts.rows)
+    steps = _steps(SubsampledGaussianEvent(1.0, batch / facts.rows), facts.epsilon, facts.delta)
+    return Choice(
+        "synthetic rows",
+        "dpgan",
+        {"batch": batch, "noise_multiplier": 1.0},
+        f"{steps:,} noisy steps",
+        steps,
+        "thin" if steps >= 100 else "hopeless",
+        "for comparison with the papers; it measured below moments at every budget tried",
+        f"understudy synthesize DATA --method dpgan --schema {schema_file}{target} "
+        f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out synthetic.csv",
+    )
+
+
+def _steps(step: SubsampledGaussianEvent, epsilon: float, delta: float) -> int:
+    """How many steps fit, by Rényi accounting: a little fewer than the run itself would find, and at once."""
+    one = total_rdp([step], DEFAULT_ORDERS)
+    low, high = 0, 1
+    while high < 10**7 and rdp_to_epsilon(DEFAULT_ORDERS, high * one, delta)[0] <= epsilon:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        fits = rdp_to_epsilon(DEFAULT_ORDERS, middle * one, delta)[0] <= epsilon
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def _warnings(facts: Facts, schema: Schema, choices: list[Choice], public_rows: int | None) -> list[str]:
+    found: list[str] = []
+    first = choices[0]
+    if first.outlook == "hopeless":
+        enough = _enough(lambda epsilon: mean_noise(facts, epsilon))
+        wanted = math.ceil(facts.rows * mean_noise(facts, facts.epsilon) / _READABLE)
+        found.append(
+            f"This budget is hopeless for {facts.rows:,} rows and {facts.width} encoded features: {first.why}. "
+            + (f"About epsilon {enough:g} would do" if enough else "No epsilon up to 50 would do")
+            + f", or {wanted:,} rows, or fewer columns."
+        )
+    if facts.delta >= 1 / facts.rows:
+        found.append(
+            f"delta {facts.delta:g} is not below 1/rows ({1 / facts.rows:.2g}): it would allow publishing a whole row. "
+            f"Use {10 ** math.floor(math.log10(0.1 / facts.rows)):g} or less."
+        )
+    if facts.epsilon > 10:
+        found.append(f"epsilon {facts.epsilon:g} promises next to nothing in the worst case; see the promise's table.")
+    if gaps := schema.missing():
+        found.append(
+            f"The schema leaves {len(gaps)} column(s) open ({', '.join(map(repr, gaps[:5]))}): a tenth of epsilon goes "
+            "into estimating them. Write what is public about them instead."
+        )
+    if facts.classes == 1:
+        found.append("The schema names no class to predict: no classifier can be made, and rows keep no class apart.")
+    elif public_rows is None:
+        found.append("A classifier (PATE) needs public rows; --public-rows says how many there are.")
+    return found
+
+
+def _enough(noise: Callable[[float], float]) -> float | None:
+    return next((epsilon for epsilon in _LADDER if noise(epsilon) <= _READABLE), None)
+
+
+def read_and_advise(
+    schema_file: str, rows: int | None, epsilon: float | None, delta: float, public_rows: int | None
+) -> Advice:
+    """The same for a schema in a file; what is missing is named."""
+    if rows is None:
+        raise InputError("--data needs --rows: how many rows the table has. The number is public; no row is read.")
+    if epsilon is None:
+        raise InputError("--data needs --epsilon: the budget you would spend.")
+    return advise(Schema.read(schema_file), rows, epsilon, delta, public_rows=public_rows, schema_file=schema_file)

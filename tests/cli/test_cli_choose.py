@@ -1,0 +1,118 @@
+"""`understudy plan --data`: a recommendation from public facts alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from understudy.cli.app import main
+from understudy.methods.choosing import Facts, advise, mean_noise
+from understudy.tables import Column, Schema
+
+TABLE = Schema(
+    (
+        *(Column(f"x{i}", "continuous", (0, 1)) for i in range(8)),
+        Column("ward", "categorical", categories=("north", "south", "west"), nullable=True),
+        Column("sick", "boolean"),
+    ),
+    "sick",
+)
+
+
+def _run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return int(end.value.code or 0)
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> str:
+    path = tmp_path / "schema.yaml"
+    TABLE.write(path)
+    return str(path)
+
+
+def test_a_table_with_enough_rows(schema: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("plan", "--data", schema, "--rows", "20000", "--epsilon", "1", "--public-rows", "500", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["facts"] == {
+        "rows": 20000, "columns": 9, "width": 12, "classes": 2, "epsilon": 1.0, "delta": 1e-5,
+    }  # fmt: skip
+    assert found["recommended"]["method"] == "moments"
+    assert found["recommended"]["outlook"] == "good"
+    assert found["recommended"]["steps"] == 1
+    pate = found["others"][0]
+    assert pate["settings"]["teachers"] == 20000 // 130
+    assert 0 < pate["settings"]["labels"] <= 500
+    assert found["others"][1]["steps"] > 100
+    assert found["warnings"] == []
+
+
+def test_people_get_a_table_a_warning_and_a_command(schema: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("plan", "--data", schema, "--rows", "60", "--epsilon", "0.1") == 0
+    out = capsys.readouterr().out
+    assert "hopeless" in out
+    assert "rows, or fewer columns" in out
+    assert "needs public rows" in out
+    assert f"understudy synthesize DATA --method moments --schema {schema}" in out.replace("\n", "")
+
+
+def test_what_is_said_to_be_enough_is_enough() -> None:
+    advice = advise(TABLE, 60, 0.1)
+    assert advice.recommended.outlook == "hopeless"
+    words = next(w for w in advice.warnings if "would do" in w)
+    epsilon = float(words.split("About epsilon ")[1].split()[0])
+    assert mean_noise(Facts.of(TABLE, 60, epsilon, 1e-5), epsilon) <= 0.5
+    rows = int(words.split(", or ")[1].split()[0].replace(",", ""))
+    assert advise(TABLE, rows, 0.1).recommended.outlook != "hopeless"
+
+
+def test_more_of_anything_is_never_worse() -> None:
+    order = ["hopeless", "thin", "good"]
+    places = [order.index(advise(TABLE, rows, 0.5).recommended.outlook) for rows in (20, 100, 1000, 10_000, 100_000)]
+    assert places == sorted(places)
+    places = [order.index(advise(TABLE, 500, e).recommended.outlook) for e in (0.05, 0.5, 5)]
+    assert places == sorted(places)
+
+
+def test_warnings_about_delta_epsilon_gaps_and_targets() -> None:
+    text = " ".join(advise(TABLE, 1000, 20, 1e-2).warnings)
+    assert "whole row" in text
+    assert "next to nothing" in text
+    open_schema = Schema((Column("age", "integer"), Column("x", "continuous", (0, 1))))
+    text = " ".join(advise(open_schema, 1000, 1).warnings)
+    assert "'age'" in text
+    assert "no class to predict" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--epsilon", "1"], "needs --rows"),
+        (["--rows", "100"], "needs --epsilon"),
+        (["--rows", "0", "--epsilon", "1"], "rows"),
+        (["--rows", "100", "--epsilon", "-1"], "epsilon"),
+        (["--rows", "100", "--epsilon", "1", "--delta", "0"], "delta"),
+        (["--rows", "100", "--epsilon", "1", "--queries", "5"], "--queries"),
+        (["--rows", "100", "--epsilon", "1", "--public-rows", "0"], "public_rows"),
+    ],
+)
+def test_what_is_wrong_is_named(
+    schema: str, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("plan", "--data", schema, *arguments) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_rows_need_a_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run("plan", "--rows", "100", "--epsilon", "1") == 2
+    assert "--data" in capsys.readouterr().err
+
+
+def test_a_budget_for_more_labels_than_public_rows() -> None:
+    """The search for the number of labels looks beyond the public rows there are; its answer does not."""
+    pate = advise(TABLE, 1000, 20, 1e-6, public_rows=30).choices[1]
+    assert pate.settings["labels"] == 30
+    assert pate.steps == 30
