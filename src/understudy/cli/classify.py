@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.report import ReportOption, check_report, write_report_for
 
 
 @app.command()
@@ -34,11 +35,13 @@ def classify(
     ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
     seed: Annotated[int | None, typer.Option(help="For shards and student; never for the noise.")] = None,
+    report: ReportOption = None,
     as_json: Json = False,
 ) -> None:
     """Learn a classifier from sensitive rows; release a student that saw public rows and private labels only."""
     from understudy.methods.classify_table import Request, classify_table
 
+    check_report(report)
     request = Request(
         data=data,
         target=target,
@@ -59,6 +62,7 @@ def classify(
         student=student,
         random_state=seed,
     )
+    write_report_for(report, [out], ledger=ledger, dataset=dataset)
     model = released.model
     certificate = model.certificate_
     release = certificate.body["release"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import BudgetExceeded, InputError
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def synthesize(
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
     ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    report: ReportOption = None,
     as_json: Json = False,
 ) -> None:
     """Make synthetic rows, a release folder and a certificate from a private table."""
@@ -68,6 +70,7 @@ def synthesize(
     if (ledger is None) != (dataset is None):
         raise InputError("--ledger and --dataset belong together: the file, and the name of the dataset in it.")
     check_table_path(out)
+    check_report(report)
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
     private = out.with_name(out.name + ".private") if workspace is None else workspace
     chosen = {"teachers": teachers, "iterations": iterations, "mode": mode, "warm_epsilon_share": warm}
@@ -94,6 +97,7 @@ def synthesize(
         import shutil
 
         shutil.rmtree(private, ignore_errors=True)
+    write_report_for(report, [folder], ledger=ledger, dataset=dataset)
     _report(generator, out, rows, folder, private, as_json)
 
 
