@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import understudy
+from understudy._kept import Kept
 from understudy.benchmarks.declare import Measured, Part
-from understudy.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -29,38 +28,25 @@ class Batch:
 
 
 class Cache:
-    """A file of batches. Only whole lines count: the one that was being written when the power went is not there."""
+    """The batches in a file of kept results."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._found: dict[str, Batch] = {}
-        if not path.exists():
-            return
-        for line in path.read_text("utf-8", errors="replace").splitlines():
-            try:
-                entry = json.loads(line)
-                self._found[entry["key"]] = Batch(entry["measured"], float(entry["seconds"]))
-            except (json.JSONDecodeError, KeyError, TypeError, ValueError):
-                continue
+        self._kept = Kept(path)
 
     def get(self, key: str) -> Batch | None:
-        return self._found.get(key)
+        found = self._kept.get(key)
+        try:
+            return None if found is None else Batch(found["measured"], float(found["seconds"]))
+        except (KeyError, TypeError, ValueError):
+            return None
 
     def add(self, key: str, batch: Batch) -> None:
         """Keep a batch, on the disk before this returns."""
-        text = json.dumps({"key": key, "measured": batch.measured, "seconds": batch.seconds})
-        try:
-            with self.path.open("a", encoding="utf-8") as file:
-                # A line of its own, even after a half-written one.
-                file.write(f"\n{text}\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise InputError(f"cannot keep results in {self.path}: {error.strerror or error}.") from None
-        self._found[key] = batch
+        self._kept.add(key, {"measured": batch.measured, "seconds": batch.seconds})
 
     def remove(self) -> None:
-        self.path.unlink(missing_ok=True)
+        self._kept.remove()
 
 
 def key(benchmark: str, part: Part, repeats: list[int]) -> str:

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
+from understudy._parallel import share_out
 from understudy.benchmarks.cache import Batch, Cache, key
 from understudy.benchmarks.declare import SIZES, Benchmark, Measured, Part, Size
 from understudy.benchmarks.machine import machine, versions
 from understudy.benchmarks.result import FORMAT, Result, result_path, rows, summaries
 from understudy.errors import InputError
 from understudy.tables.files import check_writable, write_text
-
-# One process, one core: without this every worker would start a thread for each core, and they would fight.
-_ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 
 
 def run(
@@ -120,25 +108,13 @@ def _command(name: str, size: str, repeats: int | None) -> str:
 
 def _measure_all(name: str, parts: Any, store: Cache, jobs: int) -> tuple[dict[str, Batch], int]:
     """Every batch by its key, from the file of an interrupted run or measured now; and how many came from the file."""
-    from joblib import Parallel, delayed, parallel_config
-
     wanted = [(part, mine, key(name, part, mine)) for part in parts for mine in part.batches()]
     done = {k: batch for _, _, k in wanted if (batch := store.get(k)) is not None}
     resumed = len(done)
     missing = [(part, mine, k) for part, mine, k in wanted if k not in done]
-    with (
-        warnings.catch_warnings(),
-        _one_thread_each(),
-        _progress(len(wanted), resumed) as tick,
-        parallel_config("loky", inner_max_num_threads=1),
-    ):
-        # joblib's remarks on workers that were interrupted or renewed are no news to anybody here.
-        warnings.filterwarnings("ignore", category=UserWarning, module="joblib")
-        workers = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
-        for k, batch in cast(Any, workers)(delayed(_measure)(part, mine, k) for part, mine, k in missing):
-            store.add(k, batch)
-            done[k] = batch
-            tick()
+    for k, batch in share_out(_measure, missing, jobs=jobs, total=len(wanted), done=resumed, what="measuring"):
+        store.add(k, batch)
+        done[k] = batch
     return done, resumed
 
 
@@ -151,36 +127,6 @@ def _measure(part: Part, repeats: list[int], k: str) -> tuple[str, Batch]:
     if len(measured) != len(repeats):
         raise InputError(f"part {part.name!r} measured {len(measured)} repeats instead of {len(repeats)}.")
     return k, Batch(measured, time.perf_counter() - began)
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Workers inherit these settings; this process, whose libraries may be loaded already, gets its own back."""
-    before = {name: os.environ.get(name) for name in _ONE_THREAD}
-    os.environ.update(_ONE_THREAD)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-@contextmanager
-def _progress(total: int, done: int) -> Iterator[Any]:
-    """A bar with the time left, on a terminal's error stream only."""
-    if not sys.stderr.isatty():
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("measuring", total=total, completed=done)
-        yield lambda: bar.advance(task)
 
 
 def _draw(benchmark: Benchmark, result: Result, target: Path) -> list[str]:

@@ -65,7 +65,7 @@ class Featuriser:
     def __init__(self, schema: Schema, target: str) -> None:
         if target not in schema:
             raise InputError(f"the schema has no column {target!r}.{did_you_mean(target, schema.names)}")
-        features = tuple(_open(column) for column in schema if column.name != target)
+        features = tuple(opened(column) for column in schema if column.name != target)
         if not features:
             raise InputError(f"the table has no column beside the target {target!r}: there is nothing to learn from.")
         self.classes = classes(schema, target)
@@ -114,7 +114,7 @@ def _class_column(column: Column, found: tuple[Any, ...]) -> Column:
     return Column(column.name, "categorical", categories=listed_classes, nullable=True, other=column.other)
 
 
-def _open(column: Column) -> Column:
+def opened(column: Column) -> Column:
     """The column as an evaluation reads it: a synthetic table may leave a value out or invent one, and is judged by it.
 
     Whole numbers are read as numbers, since many a synthesiser writes 3.0000001.
