@@ -7,6 +7,7 @@ model is fitted to them at no further cost: any number of rows may be drawn from
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,7 +19,9 @@ from understudy.errors import InputError
 from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.moments import plan as planning
 from understudy.methods.moments import tables_model
+from understudy.methods.moments.axes import Axes
 from understudy.methods.moments.codebook import Bins, Codebook
+from understudy.methods.moments.gaussian_model import GaussianModel, GaussianShares, look
 from understudy.methods.moments.marginals import Marginal, grow
 from understudy.methods.moments.sampling import Model, Sampler
 from understudy.methods.moments.targets import Target, number_classes, target_of
@@ -120,14 +123,20 @@ class MomentsGenerator(BaseEstimator):
         n_classes = len(goal.labels) if goal.listed else self.target_bins if goal.column is not None else 1
         kind = self.model
         if kind == "auto":
-            kind = planning.choose(len(cells), len(book.slots), n_classes, self.epsilon, self.delta)
-        shares = planning.Shares()
-        planned = planning.plan_tables(budget, book.cells, len(book.slots), shares)
-        marginals = grow(cells[:, book.binned], book.cells, planned.sigma, len(cells), budget) if book.binned else []
-        if goal.column is not None and not goal.listed:
-            place = book.encoder.schema.names.index(goal.column.name)
-            marginal = marginals[book.binned.index(place)]
-            classes, n_classes = number_classes(cells[:, place], marginal, self.target_bins)
+            kind = planning.choose(len(cells), goal.features, n_classes, self.epsilon, self.delta)
+        if kind == "tables":
+            self._learn_tables(cells, classes, n_classes, book, goal, seed, budget)
+        else:
+            self._learn_gaussian(cells, classes, n_classes, book, goal, budget)
+
+    def _learn_tables(
+        self, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target, seed: int,
+        budget: Budget,
+    ) -> None:  # fmt: skip
+        """Touches private data: marginals, then all tables."""
+        planned = planning.plan_tables(budget, book.cells, len(book.slots), planning.Shares())
+        marginals = grow(cells[:, book.binned], book.cells, planned.sigma, len(cells), budget)
+        classes, n_classes = self._classes(cells, classes, n_classes, book, goal, marginals)
         bins = Bins(book, marginals, self.bins)
         noisy = tables_model.measure(cells, classes, n_classes, bins, planned.mechanism, budget)
         found = tables_model.learn(
@@ -135,11 +144,35 @@ class MomentsGenerator(BaseEstimator):
             components=self.components, steps=self.steps, relabel=self.relabel and goal.listed, seed=seed,
         )  # fmt: skip
         one, two = planned.mechanism.sigmas(len(book.slots))
-        self.facts_ = {
-            "model": "tables", "marginal_noise": planned.sigma, "one_way_noise": one, "two_way_noise": two,
-            "bins": self.bins, "classes": n_classes,
-        }  # fmt: skip
+        noise = {"marginals": planned.sigma, "one_way": one, "two_way": two}
+        self.facts_ = {"model": "tables", "classes": n_classes, "columns": len(book.slots), "noise": noise}
         self._ready(found, book, goal, marginals)
+
+    def _learn_gaussian(
+        self, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target, budget: Budget
+    ) -> None:
+        """Touches private data: marginals where the rows suffice, then radii, means and second moments."""
+        planned, moved = planning.plan_gaussian(budget, book.cells, len(cells), GaussianShares())
+        marginals: list[Marginal] = []
+        if moved:
+            marginals = grow(cells[:, book.binned], book.cells, planned.trees, len(cells), budget)
+        classes, n_classes = self._classes(cells, classes, n_classes, book, goal, marginals)
+        axes = Axes(book, marginals or None)
+        found = look(cells, classes, n_classes, axes, planned, budget)
+        self.facts_ = {"model": "gaussian", "classes": n_classes, "axes": axes.width, "noise": asdict(planned)}
+        self._ready(found, book, goal, marginals)
+
+    def _classes(
+        self, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target,
+        marginals: list[Marginal],
+    ) -> tuple[np.ndarray, int]:  # fmt: skip
+        """Touches private data: a numeric target's classes are bins of its marginal, or of its range without one."""
+        if goal.column is None or goal.listed:
+            return classes, n_classes
+        place = book.encoder.schema.names.index(goal.column.name)
+        at = book.binned.index(place)
+        marginal = marginals[at] if marginals else Marginal.even(book.cells[at])
+        return number_classes(cells[:, place], marginal, self.target_bins)
 
     def _ready(self, model: Model, book: Codebook, goal: Target, marginals: list[Marginal]) -> None:
         self.schema_ = goal.encoder.schema
@@ -224,12 +257,16 @@ class MomentsGenerator(BaseEstimator):
         book = Codebook(goal.features)
         marginals: list[Marginal] = []
         start = edge = 0
-        for count, cells in zip(bundle.arrays["intervals"].tolist(), book.cells, strict=True):
+        for count, cells in zip(bundle.arrays["intervals"].tolist(), book.cells, strict=False):
             edges = bundle.arrays["edges"][edge : edge + count + 1]
             marginals.append(Marginal(edges, bundle.arrays["mass"][start : start + count], cells))
             start, edge = start + count, edge + count + 1
-        model = tables_model.TablesModel.from_arrays(bundle.arrays, book, marginals, bundle.parameters["settings"])
         generator.facts_ = dict(bundle.parameters["facts"])
+        model: Model
+        if generator.facts_["model"] == "tables":
+            model = tables_model.TablesModel.from_arrays(bundle.arrays, book, marginals, generator.bins)
+        else:
+            model = GaussianModel.from_arrays(bundle.arrays, Axes(book, marginals or None))
         generator._ready(model, book, goal, marginals)
         generator.certificate_ = bundle.certificate
         return generator

@@ -11,13 +11,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 from understudy.errors import InputError
+from understudy.methods.moments.gaussian_model import GaussianPlan, GaussianShares, gaussian_events, gaussian_plan
 from understudy.methods.moments.marginals import levels_of
 from understudy.privacy import Budget, Event, GaussianEvent, PairTables
 from understudy.privacy.calibration import smallest_noise
+from understudy.tables import Schema
+from understudy.tables.column import BOUNDED
 
 Model = Literal["tables", "gaussian"]
 # The tables model needs classes this many times larger, on average, than the noise on a cell of a two-way table.
 _ENOUGH = 100.0
+# Trees of marginals need this many times more rows than the noise on one of their counts.
+_TREES = 40.0
 _TOLERANCE = 1e-3
 
 
@@ -64,11 +69,29 @@ def _least(events: Callable[[float], list[Event]], budget: Budget) -> float:
     return noise
 
 
-def choose(rows: int, columns: int, n_classes: int, epsilon: float, delta: float) -> Model:
-    """The model that these public sizes ask for."""
+def plan_gaussian(budget: Budget, cells: Sequence[int], rows: int, shares: GaussianShares) -> tuple[GaussianPlan, int]:
+    """The least noise that the rest of the budget allows, and how many cells of a row the trees count (0: no trees).
+
+    Trees need rows enough to split an interval a few times; below that the schema's bounds are the better scale.
+    """
+    moved = sum(levels_of(size) for size in cells)
+
+    def events(noise: float) -> list[Event]:
+        return gaussian_events(gaussian_plan(noise, moved, shares), moved)
+
+    found = gaussian_plan(_least(events, budget), moved, shares)
+    if moved and rows < _TREES * found.trees:
+        moved = 0
+        found = gaussian_plan(_least(events, budget), moved, shares)
+    return found, moved
+
+
+def choose(rows: int, schema: Schema, n_classes: int, epsilon: float, delta: float) -> Model:
+    """The model that the public sizes ask for: tables for many rows with categories, else means and second moments."""
     noise = multiplier(epsilon, delta)
-    pairs = max(columns * (columns - 1) / 2, 1)
-    return "tables" if rows / n_classes >= _ENOUGH * noise * math.sqrt(pairs) else "gaussian"
+    pairs = max(len(schema) * (len(schema) - 1) / 2, 1)
+    numbers_only = all(column.kind in BOUNDED for column in schema)
+    return "gaussian" if numbers_only or rows / n_classes < _ENOUGH * noise * math.sqrt(pairs) else "tables"
 
 
 def multiplier(epsilon: float, delta: float) -> float:

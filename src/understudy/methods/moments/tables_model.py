@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -61,9 +60,9 @@ class TablesModel:
 
     @classmethod
     def from_arrays(
-        cls, arrays: Mapping[str, np.ndarray], book: Codebook, marginals: list[Marginal], settings: Mapping[str, Any]
+        cls, arrays: Mapping[str, np.ndarray], book: Codebook, marginals: list[Marginal], number: int
     ) -> TablesModel:
-        bins = Bins(book, marginals, int(settings["bins"]))
+        bins = Bins(book, marginals, number)
         sizes = tuple(bins.sizes)
         labels = LabelModel(arrays["effects"], sizes) if "effects" in arrays else None
         return cls(bins, Mixture(arrays["chances"], arrays["weights"], sizes), labels, arrays["ratio"])

@@ -1,0 +1,200 @@
+"""The Gaussian model: the radius, mean and shape of each class. For tables of few rows, or of many numbers.
+
+Each class is an elliptical distribution: a mean, a shape (the second moment of rows clipped to a middling radius, so that
+a few far rows do not set the noise for all), and a histogram of the distance from the mean, which gives back what
+clipping took away. What the noise hides falls back on what all classes share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from understudy.methods.moments.axes import Axes
+from understudy.methods.moments.shapes import class_shapes, shrink_means
+from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
+
+# Radii are counted in bins of half an octave below the longest row that the schema allows.
+RADII = 28
+_RATIO = 2**0.5
+
+
+@dataclass(frozen=True)
+class GaussianShares:
+    """How the precision of the noise is divided among the looks; chosen on validation rows of the benchmark tables."""
+
+    marginals: float = 0.08
+    centre: float = 0.10
+    radius: float = 0.03
+    means: float = 0.45
+    spread: float = 0.05
+    shapes: float = 0.30
+
+
+@dataclass(frozen=True)
+class GaussianPlan:
+    """The noise of each look. Where there are no trees to say where the rows lie, the centre of all is looked for first."""
+
+    trees: float
+    centre: float
+    radius: float
+    means: float
+    spread: float
+    shapes: float
+
+
+def gaussian_plan(noise: float, moved: int, shares: GaussianShares) -> GaussianPlan:
+    """The noise of each look at a noise multiplier for the whole; `moved` is what the trees count of a row."""
+    given = asdict(shares) | ({"centre": 0.0} if moved else {"marginals": 0.0})
+    total = sum(given.values())
+    looks = {name: noise * math.sqrt(total / share) if share else 0.0 for name, share in given.items()}
+    trees = looks.pop("marginals") * math.sqrt(moved)
+    return GaussianPlan(trees, **looks)
+
+
+def gaussian_events(plan: GaussianPlan, moved: int) -> list[Event]:
+    """What the looks are charged as."""
+    unit = [GaussianEvent(plan.trees, moved, "discrete", integer_unit=True)] if moved else []
+    radii = [GaussianEvent(n, 1, "discrete", integer_unit=True) for n in (plan.radius, plan.spread)]
+    sums = [_means((1.0,), noise) for noise in (plan.centre, plan.means) if noise]
+    looks = [event for mechanism in (*sums, _shapes((1.0,), plan.shapes)) for event in mechanism.events()]
+    return [*unit, *radii, *looks]
+
+
+def _means(clips: tuple[float, ...], noise: float) -> ClippedMoments:
+    return ClippedMoments(clips, noise, (0.05, 0.95, 0.0), "none")
+
+
+def _shapes(clips: tuple[float, ...], noise: float) -> ClippedMoments:
+    # Counts and sums come along with little weight: the sums are those of residuals, which correct the means.
+    return ClippedMoments(clips, noise, (0.001, 0.099, 0.9), "full")
+
+
+@dataclass(frozen=True)
+class GaussianModel:
+    """Public: what the release holds. `draw` makes rows of cells."""
+
+    axes: Axes
+    ratio: np.ndarray
+    means: np.ndarray
+    factors: np.ndarray
+    edges: np.ndarray
+    radii: np.ndarray
+
+    def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """`n` rows of cells and their classes; all of class `wanted` if that is given."""
+        classes = rng.choice(len(self.ratio), size=n, p=self.ratio) if wanted is None else np.full(n, wanted)
+        cells = np.empty((n, len(self.axes.axes)))
+        for c in np.unique(classes):
+            mine = np.flatnonzero(classes == c)
+            around = rng.normal(size=(len(mine), self.axes.width)) @ self.factors[c].T
+            length = np.linalg.norm(around, axis=1)
+            radius = self._radius(int(c), len(mine), rng)
+            spread = np.sqrt((self.factors[c] ** 2).sum(axis=1))
+            ratio = radius / np.maximum(length, 1e-12)
+            # The cuts of choices are where this class' spread puts them, the radius being what it is on average.
+            spread = spread * math.sqrt(float(np.mean(ratio**2 * length**2)) / float(np.mean(length**2)))
+            points = self.means[c] + around * ratio[:, None]
+            cells[mine] = self.axes.cells(points, self.means[c], np.maximum(spread, 1e-6), rng)
+        return cells, classes
+
+    def _radius(self, c: int, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Distances from the mean, geometrically even within their bins."""
+        at = rng.choice(len(self.radii[c]), size=n, p=self.radii[c])
+        low, high = np.log(self.edges[at]), np.log(self.edges[at + 1])
+        return np.exp(low + rng.random(n) * (high - low))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What a bundle keeps."""
+        names = ("ratio", "means", "factors", "radii")
+        return {name: getattr(self, name) for name in names} | {"radius_edges": self.edges}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], axes: Axes) -> GaussianModel:
+        return cls(axes, arrays["ratio"], arrays["means"], arrays["factors"], arrays["radius_edges"], arrays["radii"])
+
+
+def look(
+    cells: np.ndarray, classes: np.ndarray, n_classes: int, axes: Axes, plan: GaussianPlan, budget: Budget
+) -> GaussianModel:
+    """Touches private data: four looks, each through the gate. What they are aimed at are noisy answers of earlier ones."""
+    points = axes.points(cells)
+    edges = radius_edges(axes)
+    middle = np.zeros(axes.width)
+    if plan.centre:
+        one = np.where(classes == ABSENT, ABSENT, 0)
+        sums = _means((float(edges[-1]) / 4,), plan.centre).release(points, one, budget)
+        middle = sums.sums[0] / max(float(sums.counts[0]), 1.0)
+        points = points - middle
+    near = _radii(points, classes, n_classes, edges, plan.radius, budget)
+    clips = _clips(near, edges, 0.8)
+    first = _means(clips, plan.means).release(points, classes, budget)
+    counts = np.maximum(first.counts, 1.0)
+    noise = first.sum_noise / counts
+    means, ratio = shrink_means(first.sums / counts[:, None], noise, counts), counts / counts.sum()
+    known = classes != ABSENT
+    around = points - means[np.where(known, classes, 0)]
+    spread = _radii(around, classes, n_classes, edges, plan.spread, budget)
+    tight = _clips(spread, edges, 0.5)
+    second = _shapes(tight, plan.shapes).release(around, classes, budget)
+    factors = class_shapes(second.products, second.product_noise, counts, means, np.asarray(tight))
+    return GaussianModel(axes, ratio, middle + means, factors, edges, spread / spread.sum(axis=1, keepdims=True))
+
+
+def radius_edges(axes: Axes) -> np.ndarray:
+    """Public edges of the radius bins: no row is longer than the last, and shorter than the first is as good as zero."""
+    longest = math.sqrt(sum(_longest(axis) ** 2 for axis in axes.axes)) * 2
+    return longest * _RATIO ** np.arange(-RADII, 1, dtype=np.float64)
+
+
+def _longest(axis: object) -> float:
+    from understudy.methods.moments.axes import Axis
+
+    assert isinstance(axis, Axis)
+    if not axis.curved:
+        return 1.5
+    top = axis.slot.cells or 1
+    return float(np.arcsinh(max(axis.centre, top - axis.centre) / axis.scale)) + 0.71
+
+
+def _radii(
+    points: np.ndarray, classes: np.ndarray, n_classes: int, edges: np.ndarray, noise: float, budget: Budget
+) -> np.ndarray:
+    """Touches private data: noisy counts of rows by distance from the origin, classes x bins. Safe to publish.
+
+    A row is in one bin of its own class: one moved cell.
+    """
+    length = np.linalg.norm(points, axis=1)
+    at = np.clip(np.searchsorted(edges, length, side="right") - 1, 0, len(edges) - 2)
+    known = classes != ABSENT
+    flat = np.bincount(classes[known] * (len(edges) - 1) + at[known], minlength=n_classes * (len(edges) - 1))
+    noisy = GaussianCounts(noise).release(flat, budget).reshape(n_classes, -1).astype(np.float64)
+    return settle(noisy, noise)
+
+
+def settle(noisy: np.ndarray, noise: float) -> np.ndarray:
+    """Counts of radii, none negative: each class' own as far as they differ from all classes' by more than noise does."""
+    all_rows = noisy.sum(axis=0)
+    all_rows = np.where(all_rows > 2 * noise * math.sqrt(len(noisy)), all_rows, 0.0)
+    if all_rows.sum() == 0:
+        all_rows = np.ones_like(all_rows)
+    alike = np.maximum(noisy.sum(axis=1, keepdims=True), 1.0) * (all_rows / all_rows.sum())
+    away = noisy - alike
+    keep = np.clip(1 - noisy.shape[1] * noise**2 / np.maximum((away**2).sum(axis=1, keepdims=True), 1e-300), 0.0, 1.0)
+    found = alike + keep * away
+    return np.where(found > noise * keep, found, 0.0)
+
+
+def _clips(radii: np.ndarray, edges: np.ndarray, level: float) -> tuple[float, ...]:
+    """The radius below which this share of a class lies, as far as its bins tell."""
+    found: list[float] = []
+    for counts in radii:
+        upto = np.cumsum(counts) / counts.sum()
+        at = int(np.searchsorted(upto, level))
+        before = upto[at - 1] if at else 0.0
+        part = (level - before) / max(upto[at] - before, 1e-12)
+        found.append(float(edges[at] * (edges[at + 1] / edges[at]) ** part))
+    return tuple(found)
