@@ -50,6 +50,8 @@ COMMANDS = ("demo", "classify", "synthesize", "report", "account", "plan", "veri
 def load_commands() -> None:
     for name in COMMANDS:
         importlib.import_module(f"understudy.cli.{name}")
+    # one may import another's options: the order of the help is that of COMMANDS all the same
+    app.registered_commands.sort(key=lambda command: COMMANDS.index(str(command.callback.__module__).rsplit(".")[-1]))
 
 
 def print_json(value: Mapping[str, Any]) -> None:
