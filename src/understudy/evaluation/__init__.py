@@ -1,14 +1,26 @@
 """How good synthetic data are: for learning from, for comparing models on, and beside the real rows.
 
-    from understudy.evaluation import FIVE, score
-    score(synthetic, test, "income", schema, FIVE["xgboost"], seed=0).auroc
+    from understudy.evaluation import evaluate
+    found = evaluate(train, test, {"moments": made}, "income", seeds=3)
+    found["moments"].settings["B"].mean["auroc"]
 
 Every figure here looks at real rows. It is as private as they are, unless it was made with `epsilon_metrics`.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from understudy._lazy import attach
+
+if TYPE_CHECKING:
+    from understudy.evaluation.classifiers import FIVE, FOUR, PANELS, REPLACED, TWELVE
+    from understudy.evaluation.image_fidelity import frechet_distance, picture_grid
+    from understudy.evaluation.images import Affine, Training, image_accuracy
+    from understudy.evaluation.ranking import ranking_agreement
+    from understudy.evaluation.result import Evaluation
+    from understudy.evaluation.scores import Scores, score
+    from understudy.evaluation.settings import evaluate
 
 _HOMES: dict[str, str] = {
     "Evaluation": "understudy.evaluation.result",
@@ -20,12 +32,30 @@ _HOMES: dict[str, str] = {
     "Affine": "understudy.evaluation.images",
     "Scores": "understudy.evaluation.scores",
     "Training": "understudy.evaluation.images",
+    "evaluate": "understudy.evaluation.settings",
     "frechet_distance": "understudy.evaluation.image_fidelity",
     "image_accuracy": "understudy.evaluation.images",
     "picture_grid": "understudy.evaluation.image_fidelity",
+    "ranking_agreement": "understudy.evaluation.ranking",
     "score": "understudy.evaluation.scores",
 }
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
+    "FIVE",
+    "FOUR",
+    "PANELS",
+    "REPLACED",
+    "TWELVE",
+    "Affine",
+    "Evaluation",
+    "Scores",
+    "Training",
+    "evaluate",
+    "frechet_distance",
+    "image_accuracy",
+    "picture_grid",
+    "ranking_agreement",
+    "score",
+]

@@ -176,6 +176,7 @@ def c2st(real: Rows, made: Rows, seed: int = 0) -> float:
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
+    from threadpoolctl import threadpool_limits
 
     random = np.random.default_rng(seed)
     size = min(len(real), len(made), _C2ST_ROWS)
@@ -186,5 +187,8 @@ def c2st(real: Rows, made: Rows, seed: int = 0) -> float:
     y = np.repeat([0, 1], size)
     order = random.permutation(len(x))
     learn, judge = order[: len(x) // 2], order[len(x) // 2 :]
-    model = HistGradientBoostingClassifier(max_iter=50, random_state=seed).fit(x[learn], y[learn])
-    return float(max(0.5, roc_auc_score(y[judge], model.predict_proba(x[judge])[:, 1])))
+    # It would start a thread for each core; what runs in parallel here is the evaluation.
+    with threadpool_limits(1):
+        model = HistGradientBoostingClassifier(max_iter=50, random_state=seed).fit(x[learn], y[learn])
+        chances = model.predict_proba(x[judge])[:, 1]
+    return float(max(0.5, roc_auc_score(y[judge], chances)))

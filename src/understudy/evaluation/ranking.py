@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from understudy.errors import InputError
 
 
-def ranking_agreement(real: Sequence[float], synthetic: Sequence[float]) -> float:
+def ranking_agreement(real: ArrayLike, synthetic: ArrayLike) -> float:
     """Synthetic Ranking Agreement: the share of pairs that both settings put in the same order (eq. 8).
 
     A pair that is tied in *both* counts as agreement, which equation 8 leaves out: with it, a table agrees with itself.
