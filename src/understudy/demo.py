@@ -1,10 +1,11 @@
-"""`understudy demo`: the whole way on the embedded table: plan, spend, release, verify, use, and read about it.
+"""`understudy demo`: the whole way on the embedded table: plan, release, evaluate, verify, and a page to read about it.
 
 The table is scikit-learn's breast-cancer data, public since 1995; it plays the sensitive one here.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,77 +15,162 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.methods.loading import load
-from understudy.methods.pate import PATEClassifier
-from understudy.privacy import Certificate, Ledger, NoisyCounts
-from understudy.privacy.plan import Family, plan, plot
+from understudy.evaluation import evaluate
+from understudy.evaluation.classifiers import FIVE
+from understudy.methods import MomentsGenerator, PATEClassifier
+from understudy.methods.choosing import Advice, advise
+from understudy.privacy import Certificate, Ledger
 from understudy.privacy.spending import spending
-from understudy.tables import Schema
+from understudy.report import Sources, write_report
+from understudy.tables import Schema, write_table
 from understudy.tables.public import schema_from_public
 
 DATASET = "breast-cancer"
-LIMIT, DELTA = 3.0, 1e-5
-HISTOGRAM_EPSILON, CLASSIFIER_EPSILON = 0.5, 2.0
-EDGES = np.linspace(5, 30, 11)  # public: about what radii of cell nuclei can be in these images
+POSITIVE = "malignant"
+LIMIT, DELTA = 4.0, 1e-5
+GENERATOR_EPSILON, CLASSIFIER_EPSILON = 1.0, 2.0
+SYNTHETIC_ROWS = 1000
+JUDGES = ("logistic regression", "random forest", "adaboost")
 _MARK = "made by understudy demo\n"
+
+Tell = Callable[[int, int, str], None]
+"""Called with (step, steps, what is being done)."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """One release of the demo: its folder, its promise, and how it did on the real test rows."""
+
+    what: str
+    folder: Path
+    epsilon: float
+    delta: float
+    score: float
+    real: float
+    metric: str
 
 
 @dataclass(frozen=True)
 class DemoResult:
     folder: Path
-    accuracy: float
-    ceiling: float
-    majority: float
-    labels: int
+    page: Path
+    made: tuple[Made, ...]
     spent: tuple[float, float]
-    certificates: tuple[tuple[str, float, float], ...]
+    majority: float
+    advice: Advice
 
 
-def run_demo(out: str | Path = "demo-output", *, say: Callable[[str], None] = print) -> DemoResult:
-    """Run everything and write `report.md` with what was made; `say` gets one line a step."""
-    folder = _fresh(Path(out))
+@dataclass(frozen=True)
+class _Tables:
+    private: pd.DataFrame
+    public: pd.DataFrame
+    test: pd.DataFrame
+    schema: Schema
+    target: str
+
+
+def run_demo(out: str | Path = "demo-output", *, tell: Tell = lambda step, steps, what: None) -> DemoResult:
+    """Run everything and write `report.html` about it."""
     from understudy import datasets
 
+    folder = _fresh(Path(out))
     table = datasets.load_table(DATASET)
+    assert table.target is not None
     frame: pd.DataFrame = table.frame
     order = np.random.default_rng(7).permutation(len(frame))
-    private, public, test = (frame.iloc[part] for part in (order[:320], order[320:450], order[450:]))
+    private, public, test = (
+        frame.iloc[part].reset_index(drop=True) for part in (order[:350], order[350:450], order[450:])
+    )
+    tables = _Tables(private, public, test, table.schema, table.target)
+    steps = 5
+    rows = f"{len(tables.private)} rows play the sensitive table, {len(tables.public)} the public one"
+    tell(1, steps, f"Plan: {rows}")
+    ledger = str(folder / "ledger.db")
+    Ledger.create(ledger).add_dataset(DATASET, epsilon=LIMIT, delta=4 * DELTA, note="demo")
+    advice = advise(tables.schema, len(tables.private), GENERATOR_EPSILON, DELTA, public_rows=len(tables.public))
 
-    say(f"1/5  {len(private)} rows play the sensitive table, {len(public)} the public one, {len(test)} the test.")
-    ledger = folder / "ledger.db"
-    Ledger.create(str(ledger)).add_dataset(DATASET, epsilon=LIMIT, delta=2 * DELTA, note="demo")
-    planned = plan(Family("gnmax"), DELTA, epsilon=CLASSIFIER_EPSILON, count=40)
-    plot(planned, folder / "plan.svg")
-    say(f"2/5  Plan: 40 labels for epsilon {CLASSIFIER_EPSILON:g} need noise of {planned.noise:.1f} votes.")
+    tell(2, steps, f"Synthetic rows: one look at epsilon {GENERATOR_EPSILON:g}")
+    generator = _generator(tables, ledger, folder)
+    synthetic = generator.sample(SYNTHETIC_ROWS, random_state=0)
+    write_table(synthetic, folder / "synthetic.csv")
+    write_table(tables.test, folder / "test.csv")
 
-    counts, histogram = _histogram(private, ledger, folder)
-    say(f"3/5  Private histogram of the mean radius, epsilon {HISTOGRAM_EPSILON:g}: {counts.tolist()}")
+    tell(3, steps, f"Classifier: 50 teachers vote at epsilon {CLASSIFIER_EPSILON:g}")
+    model = _classifier(tables, ledger, folder)
 
-    model = _classifier(private, public, table.target, table.schema, ledger, folder)
-    unseen = test.drop(columns=[table.target])
-    accuracy = float((model.predict(unseen) == test[table.target]).mean())
-    ceiling, majority = _ceiling(private, test, table.target)
-    say(f"4/5  Private classifier, epsilon {CLASSIFIER_EPSILON:g}: {accuracy:.1%} of the test rows right.")
+    tell(4, steps, f"Evaluate on {len(tables.test)} real test rows that nobody learnt from")
+    evaluation = evaluate(
+        tables.private,
+        tables.test,
+        {"synthetic rows": synthetic},
+        tables.target,
+        tables.schema,
+        classifiers={name: FIVE[name] for name in JUDGES},
+        positive=POSITIVE,
+        with_fidelity=False,
+        with_signals=False,
+        jobs=1,
+    )
+    (folder / "evaluation.json").write_text(evaluation.to_json(), "utf-8")
+    truth = tables.test[tables.target]
+    accuracy = float((model.predict(tables.test.drop(columns=[tables.target])) == truth).mean())
+    ceiling = _ceiling(tables)
 
-    certificates = []
-    for name, path in (("histogram", histogram), ("classifier", folder / "classifier" / "certificate.json")):
-        certificate = Certificate.load(path)
-        certificates.append((name, certificate.verify(), certificate.delta))
-    again = load(folder / "classifier")
-    assert np.array_equal(again.predict(unseen), model.predict(unseen))
-    spent = Ledger(str(ledger)).spent(DATASET)
+    tell(5, steps, "Verify every certificate and write the report")
+    made = (
+        _made(
+            "synthetic rows",
+            folder / "generator",
+            evaluation["synthetic rows"].settings["B"].mean["auroc"].mean,
+            evaluation.real.mean["auroc"].mean,
+            "AUROC",
+        ),
+        _made("classifier", folder / "classifier", accuracy, ceiling, "accuracy"),
+    )
+    page = write_report(
+        Sources(
+            [one.folder for one in made],
+            [folder / "evaluation.json"],
+            test=folder / "test.csv",
+            ledger=ledger,
+            dataset=DATASET,
+            title="The demo’s private stand-ins",
+        ),
+        folder / "report.html",
+    )
+    spent = Ledger(ledger).spent(DATASET)
     result = DemoResult(
         folder,
-        accuracy,
-        ceiling,
-        majority,
-        len(model.labels_),
+        page,
+        made,
         (float(spent.epsilon), float(spent.delta)),
-        tuple(certificates),
+        float(truth.value_counts(normalize=True).max()),
+        advice,
     )
-    (folder / "report.md").write_text(_report(result, counts), "utf-8")
-    say("5/5  Both certificates recomputed from their events: they hold.")
+    (folder / "summary.json").write_text(json.dumps(summary(result), indent=2) + "\n", "utf-8")
     return result
+
+
+def summary(result: DemoResult) -> dict[str, object]:
+    """What was made and where to look, for machines."""
+    return {
+        "folder": str(result.folder),
+        "report": str(result.page),
+        "releases": [
+            {
+                "what": one.what,
+                "folder": str(one.folder),
+                "epsilon": one.epsilon,
+                "delta": one.delta,
+                "metric": one.metric,
+                "score": one.score,
+                "without_privacy": one.real,
+            }
+            for one in result.made
+        ],
+        "spent": {"epsilon": result.spent[0], "delta": result.spent[1]},
+        "majority": result.majority,
+    }
 
 
 def _fresh(folder: Path) -> Path:
@@ -100,77 +186,43 @@ def _fresh(folder: Path) -> Path:
     return folder
 
 
-def _histogram(private: pd.DataFrame, ledger: Path, folder: Path) -> tuple[np.ndarray, Path]:
-    path = folder / "histogram.certificate.json"
-    exact = np.histogram(private["mean radius"].clip(EDGES[0], EDGES[-1]), EDGES)[0]
-    with spending(HISTOGRAM_EPSILON, 0.0, purpose="histogram", ledger=str(ledger), dataset=DATASET) as run:
-        counts = NoisyCounts(HISTOGRAM_EPSILON).release(exact, run.budget)
-        run.certificate = Certificate.from_budget(
-            run.budget, release={"kind": "histogram", "column": "mean radius"}, assumed_public=["the edges of the bins"]
-        )
-        run.certificate.save(path)
-    return counts, path
+def _made(what: str, folder: Path, score: float, real: float, metric: str) -> Made:
+    certificate = Certificate.load(folder / "certificate.json")
+    return Made(what, folder, certificate.verify(), certificate.delta, score, real, metric)
 
 
-def _classifier(
-    private: pd.DataFrame, public: pd.DataFrame, target: str, known: Schema, ledger: Path, folder: Path
-) -> PATEClassifier:
-    features = [name for name in private.columns if name != target]
-    schema = Schema((*schema_from_public(public[features]).columns, known[target]), target)
-    with spending(CLASSIFIER_EPSILON, DELTA, purpose="classifier", ledger=str(ledger), dataset=DATASET) as run:
+def _generator(tables: _Tables, ledger: str, folder: Path) -> MomentsGenerator:
+    """Touches private data: one look at the rows that play the sensitive ones."""
+    held = Ledger(ledger).reserve(DATASET, epsilon=GENERATOR_EPSILON, delta=DELTA, purpose="synthetic rows")
+    generator = MomentsGenerator(epsilon=GENERATOR_EPSILON, delta=DELTA, random_state=0)
+    generator.fit(tables.private, tables.target, tables.schema).save(folder / "generator")
+    certificate = generator.certificate_
+    held.commit(epsilon=certificate.epsilon, delta=certificate.delta, certificate=certificate.to_json())
+    return generator
+
+
+def _classifier(tables: _Tables, ledger: str, folder: Path) -> PATEClassifier:
+    """Touches private data: teachers learn from the rows that play the sensitive ones."""
+    features = [name for name in tables.private.columns if name != tables.target]
+    label = tables.schema[tables.target]
+    schema = Schema((*schema_from_public(tables.public[features]).columns, label), tables.target)
+    with spending(CLASSIFIER_EPSILON, DELTA, purpose="classifier", ledger=ledger, dataset=DATASET) as run:
         model = PATEClassifier(
-            epsilon=CLASSIFIER_EPSILON, delta=DELTA, schema=schema, classes=known[target].labels, random_state=0
+            epsilon=CLASSIFIER_EPSILON, delta=DELTA, schema=schema, classes=label.labels, random_state=0
         )
-        model.fit(private[features], private[target].to_numpy(), public=public[features], budget=run.budget)
+        labels = tables.private[tables.target].to_numpy()
+        model.fit(tables.private[features], labels, public=tables.public[features], budget=run.budget)
         model.save(folder / "classifier")
         run.certificate = model.certificate_
     return model
 
 
-def _ceiling(private: pd.DataFrame, test: pd.DataFrame, target: str) -> tuple[float, float]:
-    """The same student on the real labels, without privacy, and the rate of the larger class: for comparison only."""
+def _ceiling(tables: _Tables) -> float:
+    """The classifier's student on the real labels, without privacy: for comparison only."""
     from understudy.methods.students import make_student
 
-    features = [name for name in private.columns if name != target]
-    student = make_student("logistic", 0).fit(private[features].to_numpy(), private[target].to_numpy())
-    right = float((student.predict(test[features].to_numpy()) == test[target]).mean())
-    return right, float(test[target].value_counts(normalize=True).max())
-
-
-def _report(result: DemoResult, counts: np.ndarray) -> str:
-    promises = "\n".join(f"| {name} | {epsilon:.4g} | {delta:g} |" for name, epsilon, delta in result.certificates)
-    rows = "\n".join(
-        f"| {low:g} to {high:g} | {count} |" for low, high, count in zip(EDGES[:-1], EDGES[1:], counts, strict=True)
+    features = [name for name in tables.private.columns if name != tables.target]
+    student = make_student("logistic", 0).fit(
+        tables.private[features].to_numpy(), tables.private[tables.target].to_numpy()
     )
-    return f"""# What the demo released
-
-From {DATASET} (scikit-learn's public table, playing a sensitive one), two things were released under differential
-privacy. Whoever reads them learns almost nothing about any single row: adding or blanking one row changes the chance of any
-outcome by at most a factor of e^epsilon, up to delta.
-
-| release | epsilon | delta |
-|---|---|---|
-{promises}
-
-The ledger `ledger.db` holds what was spent on this dataset: epsilon {result.spent[0]:.4g} of {LIMIT:g}, delta
-{result.spent[1]:g}. The next request is checked against the rest.
-
-## The classifier
-{result.labels} labels for public rows, voted for by 50 teachers that never saw each other's rows, trained a student. It gets
-**{result.accuracy:.1%}** of the test rows right. The same student on the real labels, without privacy: {result.ceiling:.1%}.
-Always guessing the larger class: {result.majority:.1%}. (These test figures use real rows; publishing them is not covered.)
-
-## The histogram
-Mean radius of the cell nuclei, with noise; counts may be negative, and are left so because that is what was drawn.
-
-| mean radius | noisy count |
-|---|---|
-{rows}
-
-## Check it
-    understudy verify {result.folder}/classifier
-    understudy verify {result.folder}/histogram.certificate.json
-    understudy ledger history {result.folder}/ledger.db
-
-How epsilon grows with the number of labels: `plan.svg`.
-"""
+    return float((student.predict(tables.test[features].to_numpy()) == tables.test[tables.target]).mean())

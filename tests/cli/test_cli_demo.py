@@ -8,28 +8,42 @@ from pathlib import Path
 import pytest
 
 from understudy.cli.app import main
+from understudy.methods import load
 from understudy.privacy import Certificate, Ledger
+
+
+def _run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as exit_info:
+        main(["demo", *arguments])
+    return int(exit_info.value.code or 0)
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "demo"
-    result = {}
-    for _ in range(2):
-        with pytest.raises(SystemExit) as exit_info:
-            main(["demo", "--out", str(out), "--json"])
-        assert not exit_info.value.code
-        result = json.loads(capsys.readouterr().out)
-    assert result["accuracy"] > result["majority"] - 0.1
-    assert Certificate.load(out / "classifier" / "certificate.json").verify() <= 2
-    assert (out / "plan.svg").stat().st_size > 1000
-    assert "epsilon" in (out / "report.md").read_text()
-    assert float(Ledger(str(out / "ledger.db")).spent("breast-cancer").epsilon) <= 2.5
+    assert _run("--out", str(out), "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    releases = {release["what"]: release for release in result["releases"]}
+    assert set(releases) >= {"synthetic rows", "classifier"}
+    for release in releases.values():
+        assert Certificate.load(Path(release["folder"]) / "certificate.json").verify() <= release["epsilon"] + 1e-9
+        assert load(release["folder"]) is not None
+    assert releases["synthetic rows"]["score"] > 0.8
+    assert releases["classifier"]["score"] > result["majority"] - 0.1
+    spent = Ledger(str(out / "ledger.db")).spent("breast-cancer")
+    assert float(spent.epsilon) == pytest.approx(result["spent"]["epsilon"])
+    assert float(spent.epsilon) <= 3 + 1e-9
+    page = Path(result["report"]).read_text("utf-8")
+    assert "In one breath" in page
+    assert page.count("promise recomputed") == len(releases)
+    # again, into the same folder, for people
+    assert _run("--out", str(out)) == 0
+    said = capsys.readouterr().out
+    assert "report.html" in said
+    assert "Every certificate verifies" in said
 
 
 def test_demo_spares_other_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(SystemExit) as exit_info:
-        main(["demo", "--out", str(tmp_path)])
-    assert exit_info.value.code == 2
+    assert _run("--out", str(tmp_path)) == 2
     assert "not made by the demo" in capsys.readouterr().err
     assert (tmp_path / "mine.txt").read_text() == "keep"

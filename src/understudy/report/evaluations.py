@@ -68,11 +68,13 @@ class Scores:
         mean = self.mean()
         if mean["synthetic"] is None:
             return ""
-        learners = f"{len(self.rows)} classifiers trained on it reach" if len(self.rows) > 1 else "a classifier reaches"
-        average = " on average" if len(self.rows) > 1 else ""
-        text = f"{shown(self.name)}: {learners}{average} {self.metric_name} {mean['synthetic']:.3f} on real test rows"
+        one = len(self.rows) == 1
+        who = f"The classifier trained on “{shown(self.name)}” reaches"
+        if not one:
+            who = f"{len(self.rows)} classifiers trained on “{shown(self.name)}” reach on average"
+        text = f"{who} {self.metric_name} {mean['synthetic']:.3f} on real test rows"
         if mean["real"] is not None:
-            text += f"; trained on the real rows, {mean['real']:.3f}"
+            text += f"; trained on the real rows {'it reaches' if one else 'they reach'} {mean['real']:.3f}"
         return text + "."
 
 

@@ -170,11 +170,10 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
 
 def _release(release: Release) -> dict[str, Any]:
     certificate = release.certificate
-    spent = shares(certificate)
-    rows = []
-    for i, share in enumerate(spent):
-        name, sentence = words.event_words(share.event)
-        rows.append({"name": name, "sentence": sentence, "share": share.share, "part": i % 6})
+    rows = [
+        {"name": name, "sentence": sentence, "share": share, "part": i % 6}
+        for i, (name, sentence, share) in enumerate(words.spending_words(shares(certificate)))
+    ]
     label = "Shares of the cost: " + ", ".join(f"{r['name']} {percent(r['share'])}" for r in rows)
     body = certificate.body
     return {

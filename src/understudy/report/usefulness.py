@@ -56,7 +56,7 @@ def _scores(scores: Scores) -> dict[str, Any]:
         "rows": rows,
         "mean": scores.mean(),
         "has_inside": any(row.inside is not None for row in scores.rows),
-        "others": [(shown(k, 60), v) for k, v in scores.others],
+        "others": [(shown(k, 120), v) for k, v in scores.others],
         "notes": [shown(note, 400) for note in scores.notes],
         "seeds": scores.seeds,
         "error": shown(scores.error, 300) if scores.error else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from understudy.privacy.events import (
@@ -17,7 +17,10 @@ from understudy.privacy.events import (
     SmoothReleaseEvent,
     SubsampledGaussianEvent,
 )
+from understudy.report.facts import Share
 from understudy.report.text import number, shown
+
+_FEW = 3  # more noisy statistics than this are told as one
 
 KINDS: dict[str, str] = {
     "classifier": "a classifier",
@@ -99,7 +102,7 @@ def event_words(event: Event) -> tuple[str, str]:
         case ConfidentGNMaxEvent():
             return (
                 "Teachers’ votes",
-                f"{event.count:,} questions, of which {event.answered:,} were answered because the teachers agreed; noise of "
+                f"{event.count:,} questions, of which at most {event.answered:,} are answered, where the teachers agree; noise of "
                 f"{number(event.sigma_threshold)} votes on the check and {number(event.sigma)} on the answer.",
             )
         case SubsampledGaussianEvent():
@@ -114,6 +117,20 @@ def event_words(event: Event) -> tuple[str, str]:
             return "A chance of failure", f"δ = {number(event.delta)}: {shown(event.reason, 200)}."
         case NonPrivateEvent():
             return "Not private", f"{shown(event.reason, 200)}."
+
+
+def spending_words(spent: Sequence[Share]) -> list[tuple[str, str, float]]:
+    """Name, sentence and share of each event; where a method has many noisy statistics they are told as one."""
+    statistics = [one for one in spent if isinstance(one.event, GaussianEvent)]
+    if len(statistics) <= _FEW:
+        return [(*event_words(one.event), one.share) for one in spent]
+    noise = [one.event.noise_multiplier for one in statistics if isinstance(one.event, GaussianEvent)]
+    sentence = (
+        f"{len(statistics)} kinds of statistics, each released once, with Gaussian noise {number(min(noise))} to "
+        f"{number(max(noise))} times as large as the most that one row can change."
+    )
+    told = ("Noisy statistics", sentence, sum(one.share for one in statistics))
+    return [told, *((*event_words(one.event), one.share) for one in spent if one not in statistics)]
 
 
 def _times(count: int) -> str:
