@@ -8,6 +8,7 @@ import numpy as np
 
 # Eigenvalues below this part of the average are raised to it: no direction is without any spread.
 _FLOOR = 0.02
+_SHORTEST_SERIES = 16
 
 
 def shrink_means(means: np.ndarray, noise: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -23,19 +24,23 @@ def shrink_means(means: np.ndarray, noise: np.ndarray, counts: np.ndarray) -> np
 def class_shapes(
     products: np.ndarray, noise: np.ndarray, counts: np.ndarray, means: np.ndarray, clips: np.ndarray
 ) -> np.ndarray:
-    """A factor F for each class, F F' being its shape: what classes share, plus what stands out of the noise."""
-    del clips
+    """A factor F for each class, F F' being its shape: what classes share, plus what stands out of the noise.
+
+    Shapes are compared in units of the radius that their rows were clipped to: a class of far rows has no more say.
+    """
     n_classes, d = means.shape
-    moments = products / counts[:, None, None]
-    each = noise / counts
+    moments = products / (counts * clips**2)[:, None, None]
+    each = noise / (counts * clips**2)
     pooled = np.einsum("c,cij->ij", counts, moments) / counts.sum()
-    shared = clean(pooled, math.sqrt(float((noise**2).sum())) / counts.sum())
+    shared = clean(pooled, math.sqrt(float(((each * counts) ** 2).sum())) / counts.sum())
     centre = counts @ means / counts.sum()
     made = np.empty((n_classes, d, d))
     for c in range(n_classes):
         scale = max(float(np.trace(moments[c])), 0.1 * float(np.trace(shared))) / max(float(np.trace(shared)), 1e-12)
-        rest = moments[c] - scale * shared
-        found = scale * shared + _direction(rest, means[c] - centre, each[c])
+        found = scale * shared
+        found = found + _series(moments[c] - found, each[c])
+        rest = moments[c] - found
+        found = found + _direction(rest, means[c] - centre, each[c])
         rest = moments[c] - found
         found = found + _outstanding(rest, each[c])
         rest = moments[c] - found
@@ -45,21 +50,40 @@ def class_shapes(
 
 
 def clean(moment: np.ndarray, noise: float) -> np.ndarray:
-    """A noisy second moment as low rank plus diagonal.
+    """A noisy second moment as series plus low rank plus diagonal.
 
     Eigenvalues above the edge of the noise's own spectrum, 2 noise sqrt(d), are kept and corrected for what the noise
     adds to them; the rest of each axis' variance stays on the diagonal.
     """
     d = len(moment)
-    values, vectors = np.linalg.eigh((moment + moment.T) / 2)
+    series = _series(moment - np.diag(np.diag(moment)), noise)
+    values, vectors = np.linalg.eigh((moment - series + (moment - series).T) / 2)
     edge = 2 * noise * math.sqrt(d)
     kept = values > edge
     strong = (values[kept] + np.sqrt(values[kept] ** 2 - edge**2)) / 2
-    low_rank = (vectors[:, kept] * strong) @ vectors[:, kept].T
-    rest = np.diag(moment) - np.diag(low_rank)
+    smooth = series + (vectors[:, kept] * strong) @ vectors[:, kept].T
+    rest = np.diag(moment) - np.diag(smooth)
     average = max(float(rest.mean()), _FLOOR * float(np.trace(moment)) / d, 1e-12)
     steady = average + _diagonal(rest - average, noise)
-    return low_rank + np.diag(np.maximum(steady, 0.2 * average))
+    return smooth + np.diag(np.maximum(steady, 0.2 * average))
+
+
+def _series(rest: np.ndarray, noise: float) -> np.ndarray:
+    """What depends only on how far apart two columns stand, as in a signal: averages along the diagonals.
+
+    An average of d - k entries has little noise. Where the order of the columns means nothing the averages are about
+    zero, and nothing is added.
+    """
+    d = len(rest)
+    if d < _SHORTEST_SERIES:
+        return np.zeros_like(rest)
+    lags = np.zeros(d)
+    for lag in range(d):
+        mean = float(np.diagonal(rest, lag).mean())
+        least = 3 * noise * (math.sqrt(2) if lag == 0 else 1) / math.sqrt(d - lag)
+        lags[lag] = math.copysign(max(abs(mean) - least, 0.0), mean)
+    places = np.arange(d)
+    return lags[np.abs(places[:, None] - places[None, :])]
 
 
 def _direction(rest: np.ndarray, away: np.ndarray, noise: float) -> np.ndarray:
