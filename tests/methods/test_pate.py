@@ -61,6 +61,13 @@ def test_no_label_without_budget() -> None:
     assert budget.events == (LaplaceEvent(1.0),)
 
 
+def test_a_given_budget_brings_its_own_noise() -> None:
+    budget = Budget(1.0, 1e-5)
+    with pytest.raises(InputError, match="give it to the `budget` instead"):
+        PATEClassifier(**{**FAST, "unsafe_noise_seed": 1}).fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC], budget=budget)
+    assert budget.events == ()
+
+
 def test_noise_matters() -> None:
     """Fails if the noise is removed: at a tiny epsilon the labels are nearly coin flips."""
     labels = []

@@ -210,6 +210,7 @@ def test_values_in_other_types_are_read_for_what_they_are() -> None:
         {"sick": [1.0, 0.0]},
         {"sex": pd.Categorical(["m", "f"], categories=["f", "unused", "m"])},
         {"grade": pd.Series(["low", "high"], dtype=object)},
+        {"grade": pd.Categorical(["low", "high"], categories=["dropped", "low", "high"])},
     ):
         np.testing.assert_array_equal(encoder.encode(small(**changes)), expected)
 

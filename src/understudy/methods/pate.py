@@ -118,6 +118,11 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         shared = self._public(public, rows)
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
+        if budget is not None and self.unsafe_noise_seed is not None:
+            raise InputError(
+                "`unsafe_noise_seed` is for a fit that makes its own budget: give it to the `budget` instead, "
+                "Budget(..., unsafe_noise_seed=...)."
+            )
         if budget is None:
             budget = Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
         dealt = shards(len(rows), self.teachers, seed=seed)

@@ -100,8 +100,12 @@ def codes(series: pd.Series, column: Column) -> np.ndarray:
 
 
 def distinct(series: pd.Series) -> tuple[np.ndarray, list[Category]]:
-    """Private distinct values, and for each row the place of its value among them (-1 where missing)."""
+    """Private distinct values, and for each row the place of its value among them (-1 where missing).
+
+    A category that no row has, as pandas keeps them after rows were dropped, is no value.
+    """
     if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.cat.remove_unused_categories()
         return series.cat.codes.to_numpy(np.int64), series.cat.categories.tolist()
     try:
         places, values = pd.factorize(series)
