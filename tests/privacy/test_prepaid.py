@@ -125,3 +125,13 @@ def test_unclipped_gradients_are_refused_before_a_step_is_used() -> None:
         paid.release(np.array([math.nan]), 2)
     assert paid.used == 0
     paid.release(np.array([2.0, 0.0]), 2)
+
+
+def test_noise_drawn_ahead_is_used_once_and_only_as_often_as_paid() -> None:
+    paid = PrepaidSteps(PoissonGaussianStep(2.0, 3.0, 0.1), 5, 1000, 150, Budget(4.0, 1e-3), ahead=3)
+    sums = np.stack([paid.release(np.zeros(4000), 0) for _ in range(5)])
+    assert np.std(sums) == pytest.approx(6.0, rel=0.05)
+    assert len(np.unique(sums[:, 0])) == 5
+    assert np.abs(np.corrcoef(sums) - np.eye(5)).max() < 0.1
+    with pytest.raises(BudgetExceeded, match="steps"):
+        paid.release(np.zeros(4000), 0)

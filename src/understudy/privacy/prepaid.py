@@ -10,6 +10,8 @@ from __future__ import annotations
 # pyright: reportPrivateUsage=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 import math
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,9 +92,14 @@ class PrepaidSteps:
     Formal guarantee: that of `PoissonGaussianStep`, composed `steps` times. Batches are padded to a fixed number of
     `slots`; a batch that is larger loses its last rows. A run in which that happens never is the run that was accounted
     for, so its probability p, over all steps, costs delta (1 + e^epsilon) p, which is charged too.
+
+    `ahead` noise vectors are drawn by threads while the caller computes; each is used once. What they hold depends on
+    nothing private, so when they are drawn says nothing either.
     """
 
-    def __init__(self, mechanism: PoissonGaussianStep, steps: int, rows: int, slots: int, budget: Budget) -> None:
+    def __init__(
+        self, mechanism: PoissonGaussianStep, steps: int, rows: int, slots: int, budget: Budget, *, ahead: int = 0
+    ) -> None:
         check_count("steps", steps)
         check_count("rows", rows)
         check_count("slots", slots)
@@ -103,6 +110,9 @@ class PrepaidSteps:
         self.used = 0
         self._budget = budget
         budget.charge(*step_events(mechanism, steps, rows, slots, budget.epsilon))
+        self._ahead = 0 if isinstance(budget.noise, UnsafeSeededNoise) else ahead
+        self._threads: ThreadPoolExecutor | None = None
+        self._drawing: deque[Future[Floats]] = deque()
 
     def batch(self) -> Ints:
         """Private. The positions of the next Poisson batch, at most `slots`."""
@@ -126,7 +136,20 @@ class PrepaidSteps:
             )
         self.skip()
         sigma = math.nextafter(self.mechanism.noise_multiplier * self.mechanism.clip, math.inf)
-        return total + _noise_at(self._budget, 2 * self.used + 1).gaussian(sigma, len(total))
+        return total + self._noise(sigma, len(total))
+
+    def _noise(self, sigma: float, size: int) -> Floats:
+        if not self._ahead:
+            return _noise_at(self._budget, 2 * self.used + 1).gaussian(sigma, size)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._ahead)
+        left = self.steps - self.used  # `used` counts the step that is being released
+        while len(self._drawing) < min(self._ahead, left) + 1:
+            self._drawing.append(self._threads.submit(self._budget.noise.gaussian, sigma, size))
+        drawn = self._drawing.popleft().result()
+        if self.used == self.steps:
+            self._threads.shutdown(wait=False)
+        return drawn
 
     def skip(self) -> None:
         """Count a step that an interrupted run has drawn and kept; it is not drawn again."""

@@ -1,0 +1,21 @@
+"""Sets of small labelled images: what is public about them, files, pictures, a public basis and public deformations."""
+
+from typing import TYPE_CHECKING
+
+from understudy._lazy import attach
+
+if TYPE_CHECKING:
+    from understudy.images.dataset import ImageDataset
+    from understudy.images.files import load, read_npz, write_grid, write_npz
+
+_HOMES = {
+    "ImageDataset": "understudy.images.dataset",
+    "load": "understudy.images.files",
+    "read_npz": "understudy.images.files",
+    "write_grid": "understudy.images.files",
+    "write_npz": "understudy.images.files",
+}
+
+__getattr__, __dir__ = attach(__name__, _HOMES)
+
+__all__ = ["ImageDataset", "load", "read_npz", "write_grid", "write_npz"]

@@ -1,0 +1,110 @@
+"""Labelled images as bytes, with what is public about them: size, value range and the set of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from understudy.errors import InputError
+
+
+@dataclass(frozen=True)
+class ImageDataset:
+    """Images (number, height, width) or with colours last, and labels that index `classes`.
+
+    `classes` and `value_range` are public and given, never taken from the images: a class that no image has is a class.
+    """
+
+    images: np.ndarray
+    labels: np.ndarray
+    classes: tuple[str, ...]
+    value_range: tuple[int, int] = (0, 255)
+
+    def __post_init__(self) -> None:
+        images = _pixels(self.images, self.value_range)
+        object.__setattr__(self, "images", images)
+        object.__setattr__(self, "classes", tuple(str(name) for name in self.classes))
+        object.__setattr__(self, "labels", _labels(self.labels, len(images), self.classes))
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Height, width and, for colours, 3."""
+        return self.images.shape[1:]
+
+    def flat(self) -> np.ndarray:
+        """Each image as a row of numbers from 0 to 1, by the public value range."""
+        low, high = self.value_range
+        return (self.images.reshape(len(self), -1).astype(np.float32) - low) / np.float32(high - low)
+
+    def take(self, places: np.ndarray | slice) -> ImageDataset:
+        """Some of the images."""
+        return ImageDataset(self.images[places], self.labels[places], self.classes, self.value_range)
+
+    @classmethod
+    def from_flat(
+        cls,
+        rows: np.ndarray,
+        labels: np.ndarray,
+        shape: tuple[int, ...],
+        classes: Sequence[str],
+        value_range: tuple[int, int] = (0, 255),
+    ) -> ImageDataset:
+        """Images from rows of numbers, of which 0 is black and 1 is white; what lies outside is cut off."""
+        low, high = value_range
+        values = np.rint(np.clip(np.asarray(rows), 0, 1) * (high - low) + low).astype(np.uint8)
+        return cls(values.reshape(-1, *shape), labels, tuple(classes), value_range)
+
+
+def _pixels(images: Any, value_range: tuple[int, int]) -> np.ndarray:
+    if isinstance(images, Sequence) and len({np.shape(image) for image in images}) > 1:
+        first = np.shape(images[0])
+        place = next(i for i, image in enumerate(images) if np.shape(image) != first)
+        raise InputError(
+            f"image {place} has shape {np.shape(images[place])}, image 0 has {first}: bring all images to one size."
+        )
+    array = np.asarray(images)
+    if array.ndim not in (3, 4) or 0 in array.shape or (array.ndim == 4 and array.shape[3] not in (1, 3)):
+        raise InputError(
+            f"images of shape {array.shape}: expected (number, height, width), or with 1 or 3 colours as the last axis."
+        )
+    if np.issubdtype(array.dtype, np.floating) and not np.all(np.isfinite(array)):
+        place = int(np.argmin(np.isfinite(array).reshape(len(array), -1).all(axis=1)))
+        raise InputError(f"image {place} has pixels that are not finite: repair or drop it.")
+    low, high = value_range
+    if not 0 <= low < high <= 255:
+        raise InputError(f"`value_range` (={value_range}) must lie within 0 and 255.")
+    if array.dtype != np.uint8:
+        raise InputError(
+            f"pixels are {array.dtype}, not bytes: scale them by a range that is public and convert them to uint8."
+        )
+    if array.min() < low or array.max() > high:
+        place = int(np.argmax(((array < low) | (array > high)).reshape(len(array), -1).any(axis=1)))
+        raise InputError(f"image {place} has pixels outside the public range {low} to {high}.")
+    return array
+
+
+def _labels(labels: Any, count: int, classes: tuple[str, ...]) -> np.ndarray:
+    array = np.asarray(labels)
+    if len(classes) < 2:
+        raise InputError(
+            f"there is {len(classes)} class: at least two are needed. The set of classes is public; name all."
+        )
+    if len(set(classes)) < len(classes):
+        raise InputError(f"`classes` names {next(c for c in classes if classes.count(c) > 1)!r} twice.")
+    if array.shape != (count,):
+        raise InputError(f"labels of shape {array.shape} for {count} images: give one label an image.")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"labels are {array.dtype}: give the number of each image's class in `classes`.")
+    wrong = (array < 0) | (array >= len(classes))
+    if wrong.any():
+        place = int(wrong.argmax())
+        raise InputError(
+            f"image {place} has label {array[place]}, but there are {len(classes)} classes, 0 to {len(classes) - 1}."
+        )
+    return array.astype(np.int64)

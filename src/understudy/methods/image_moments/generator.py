@@ -1,0 +1,230 @@
+"""`ImageMoments`: a generator of images from one private look, with a certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from understudy.errors import InputError
+from understudy.images import ImageDataset
+from understudy.images.basis import dct_basis
+from understudy.images.deform import straighten
+from understudy.methods.bundle import Bundle, check_target, write_bundle
+from understudy.methods.image_moments.looks import Plan, look
+from understudy.methods.image_moments.sampler import SLANT_UNIT, Mixture
+from understudy.privacy import Budget, Certificate
+from understudy.privacy.calibration import smallest_noise
+from understudy.privacy.clipped_moments import ClippedMoments
+from understudy.privacy.events import check_count, check_positive
+
+# Longest rows that are kept whole, in units of the square root of the number of pixels (28 x 28: 9.5 and 6.5).
+_MEAN_CLIP, _SPREAD_CLIP, _TAIL_CLIP = 0.34, 0.232, 0.1
+_TAIL_SHARE = 0.02
+_CHUNK = 4096
+
+
+class ImageMoments(BaseEstimator):
+    """Synthetic images from one private look at class means and covariances in the low frequencies of the DCT.
+
+    Parameters
+    ----------
+    epsilon, delta : the budget; all of it is used by the look. Samples are free.
+    frequencies : how many cosines a side the covariances have; None: 14, or 8 for colour. What lies above
+        gets one released variance each.
+    components : Gaussians a class; above 1 a second look is paid for, at cells that the first one shows.
+    straight : straighten slanted writing before the look, by a fixed function of each image, and slant the samples back.
+    mean_clip, spread_clip : the longest row, and the longest distance from its class' mean, that is kept whole, on a scale
+        where white is 1; None: 0.34 and 0.232 times the root of the number of pixels. Public: do not take them from the data.
+    random_state : for the cells; never for the noise.
+
+    Fitted: `mixture_`, `certificate_`, `shape_` and `classes_`, all public.
+    """
+
+    method: ClassVar[str] = "image-moments"
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        frequencies: int | None = None,
+        components: int = 1,
+        straight: bool = False,
+        mean_clip: float | None = None,
+        spread_clip: float | None = None,
+        random_state: int | None = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.frequencies = frequencies
+        self.components = components
+        self.straight = straight
+        self.mean_clip = mean_clip
+        self.spread_clip = spread_clip
+        self.random_state = random_state
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def fit(self, data: ImageDataset, budget: Budget | None = None) -> Self:
+        """Touches private data (`data`). With `budget` the look is charged there, at `epsilon` alone."""
+        self._check(data)
+        low, high = self._bases(data.shape)
+        clips = [share * np.sqrt(low.shape[1]) for share in (_MEAN_CLIP, _SPREAD_CLIP, _TAIL_CLIP)]
+        mean_clip = float(clips[0] if self.mean_clip is None else self.mean_clip)
+        spread_clip = float(clips[1] if self.spread_clip is None else self.spread_clip)
+        # Discrete noise has the Rényi curve of continuous noise: one noise multiplier covers all looks and the tail.
+        noise = smallest_noise(
+            lambda s: [*self._plan(data, mean_clip, spread_clip, s).events(), *_tail_look(float(clips[2]), s).events()],
+            self.epsilon,
+            self.delta,
+        )
+        plan = self._plan(data, mean_clip, spread_clip, noise)
+        paying = self._budget() if budget is None else budget
+        pixels, slants = straighten(data) if self.straight else (data.flat(), np.zeros(len(data), np.float32))
+        rows = pixels @ low.T
+        if self.straight:
+            rows = np.concatenate([rows, SLANT_UNIT * slants[:, None]], axis=1)
+        rng = np.random.default_rng(self.random_state)
+        released = look(rows.astype(np.float64), data.labels, plan, paying, rng)
+        tail = np.zeros(0)
+        if len(high):
+            found = _tail_look(float(clips[2]), noise).release(pixels @ high.T, np.zeros(len(data), np.int64), paying)
+            tail = np.maximum(found.products[0] / max(found.counts[0], 1.0), 0.0)
+        self.mixture_ = _mixture(
+            released.weights, released.means, released.covariances, tail, low, high, data.shape, self.straight
+        )
+        self.shape_, self.classes_, self.value_range_ = data.shape, data.classes, data.value_range
+        if budget is None:
+            self.certificate_ = self._certify(paying, plan)
+        return self
+
+    def sample(self, n: int, random_state: int | None = None, *, labels: np.ndarray | None = None) -> ImageDataset:
+        """`n` images of even classes (or of the given `labels`). Free."""
+        mixture = self._fitted()
+        check_count("n", n)
+        rng = np.random.default_rng(random_state)
+        wanted = rng.permutation(np.arange(n) % len(self.classes_)) if labels is None else np.asarray(labels)
+        if (
+            wanted.shape != (n,)
+            or not np.issubdtype(wanted.dtype, np.integer)
+            or not np.all((wanted >= 0) & (wanted < len(self.classes_)))
+        ):
+            raise InputError(f"`labels` must be {n} numbers of classes, 0 to {len(self.classes_) - 1}.")
+        key = jax.random.key(int(rng.integers(2**63)))
+        parts = []
+        for start in range(0, n, _CHUNK):
+            part = np.resize(wanted[start : start + _CHUNK], min(_CHUNK, n))
+            rows = np.asarray(_draw(mixture, jax.random.fold_in(key, start), jnp.asarray(part)))
+            parts.append(rows[: n - start])
+        return ImageDataset.from_flat(np.concatenate(parts), wanted, self.shape_, self.classes_, self.value_range_)
+
+    def save(self, path: str | Path) -> None:
+        """Write the release: a new folder with the moments and the certificate, and nothing private."""
+        mixture = self._fitted()
+        names = ("weights", "means", "factors", "tail")
+        arrays = {name: np.asarray(getattr(mixture, name)) for name in names}
+        parameters = {
+            "settings": self.get_params(deep=False),
+            "shape": list(self.shape_),
+            "classes": list(self.classes_),
+            "value_range": list(self.value_range_),
+        }
+        if not hasattr(self, "certificate_"):
+            raise InputError("this generator was fitted on somebody else's budget: it has no certificate of its own.")
+        write_bundle(Bundle("generator", self.method, parameters, arrays, self.certificate_), check_target(path))
+
+    @classmethod
+    def from_bundle(cls, bundle: Bundle) -> Self:
+        """The generator of a release."""
+        try:
+            generator = cls(**bundle.parameters["settings"])
+        except TypeError as error:
+            raise InputError(f"the release has settings unknown here ({error}): update understudy.") from None
+        generator.shape_ = tuple(bundle.parameters["shape"])
+        generator.classes_ = tuple(bundle.parameters["classes"])
+        low, high = bundle.parameters["value_range"]
+        generator.value_range_ = (low, high)
+        basis = jnp.concatenate([jnp.asarray(part) for part in generator._bases(generator.shape_)])
+        parts = {name: jnp.asarray(bundle.arrays[name]) for name in ("weights", "means", "factors", "tail")}
+        generator.mixture_ = Mixture(**parts, basis=basis, shape=generator.shape_, slanted=generator.straight)
+        generator.certificate_ = bundle.certificate
+        return generator
+
+    # ---- inside --------------------------------------------------------------------------------------------
+
+    def _check(self, data: ImageDataset) -> None:
+        check_positive("epsilon", self.epsilon)
+        check_count("components", self.components)
+        for name in ("mean_clip", "spread_clip"):
+            if (value := getattr(self, name)) is not None:
+                check_positive(name, value)
+        if not isinstance(data, ImageDataset):
+            raise InputError(
+                "`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes."
+            )
+
+    def _bases(self, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+        """The cosines whose covariance is released, and the others."""
+        colour = len(shape) == 3 and shape[2] > 1
+        side = min(shape[:2])
+        frequencies = min(side, 8 if colour else 14) if self.frequencies is None else self.frequencies
+        low = dct_basis(shape, frequencies)
+        if colour or len(set(shape[:2])) > 1:
+            return low, low[:0]
+        every = dct_basis(shape, side)
+        kept = np.add.outer(side * np.arange(frequencies), np.arange(frequencies)).ravel()
+        return low, np.delete(every, kept, axis=0)
+
+    def _plan(self, data: ImageDataset, mean_clip: float, spread_clip: float, noise: float) -> Plan:
+        return Plan(len(data.classes), self.components, mean_clip, spread_clip, noise / (1 - _TAIL_SHARE) ** 0.5)
+
+    def _budget(self) -> Budget:
+        return Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
+
+    def _certify(self, budget: Budget, plan: Plan) -> Certificate:
+        release: dict[str, Any] = {
+            "kind": "generator",
+            "method": self.method,
+            "components": plan.components,
+            "mean_clip": plan.mean_clip,
+            "spread_clip": plan.spread_clip,
+        }
+        public = [
+            "size, value range and set of classes of the images",
+            "all settings of the method, chosen without a look at the images",
+        ]
+        return Certificate.from_budget(budget, release=release, assumed_public=public, unit="image")
+
+    def _fitted(self) -> Mixture:
+        if not hasattr(self, "mixture_"):
+            raise InputError("this generator has learnt nothing yet. Call `fit` first.")
+        return self.mixture_
+
+
+def _tail_look(clip: float, noise: float) -> ClippedMoments:
+    """Squares of the high frequencies, over all images together: one cell."""
+    return ClippedMoments((clip,), noise / _TAIL_SHARE**0.5, (0.05, 0.05, 0.9), "diagonal")
+
+
+def _mixture(
+    weights: np.ndarray,
+    means: np.ndarray,
+    covariances: np.ndarray,
+    tail: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    shape: tuple[int, ...],
+    slanted: bool,
+) -> Mixture:
+    parts = (weights, means, np.linalg.cholesky(covariances), tail, np.concatenate([low, high]))
+    return Mixture(*(jnp.asarray(part, jnp.float32) for part in parts), shape=tuple(shape), slanted=slanted)
+
+
+@jax.jit
+def _draw(mixture: Mixture, key: jax.Array, classes: jax.Array) -> jax.Array:
+    return mixture.images(key, classes)

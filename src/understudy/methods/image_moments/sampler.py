@@ -1,0 +1,66 @@
+"""Samples of the released mixture of Gaussians, on whatever device there is; public, like all that they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from understudy.images.deform import Affine, sheared
+
+# The slant stands beside the coefficients in these units, so that it is of a size with them.
+SLANT_UNIT = 4.0
+
+
+class Mixture(eqx.Module):
+    """Class by class a mixture of Gaussians with one covariance, in a public basis; perhaps with a slant to restore.
+
+    `weights` is classes x components, `means` classes x components x d, `factors` classes x d x d (covariance is F Fᵀ),
+    `tail` the variances of the basis' remaining rows.
+    """
+
+    weights: Array
+    means: Array
+    factors: Array
+    tail: Array
+    basis: Array
+    shape: tuple[int, ...] = eqx.field(static=True)
+    slanted: bool = eqx.field(static=True)
+
+    def images(self, key: Array, classes: Array) -> Array:
+        """One image for each class number: rows of numbers from 0 to 1."""
+        choosing, moving, tailing = jax.random.split(key, 3)
+        count = len(classes)
+        component = jax.random.categorical(choosing, jnp.log(self.weights)[classes])
+        noise = jax.random.normal(moving, (count, self.means.shape[2]))
+        # All classes' products, then a choice: one large product is faster than a gather of factors.
+        spread = jnp.einsum("cij,nj->cni", self.factors, noise)[classes, jnp.arange(count)]
+        point = self.means[classes, component] + spread
+        rest = jnp.sqrt(self.tail) * jax.random.normal(tailing, (count, len(self.tail)))
+        point, slants = (point[:, :-1], point[:, -1] / SLANT_UNIT) if self.slanted else (point, None)
+        rows = jnp.clip(jnp.concatenate([point, rest], axis=1) @ self.basis, 0, 1)
+        if slants is None:
+            return rows
+        colours = self.shape if len(self.shape) == 3 else (*self.shape, 1)
+        upright = rows.reshape(count, *colours)
+        return sheared(upright, slants).reshape(count, -1)
+
+
+class Samples(eqx.Module):
+    """Endless labelled samples with public deformations, as distillation asks for them; classes are even."""
+
+    mixture: Mixture
+    targets: Array
+    affine: Affine | None = eqx.field(static=True)
+
+    def draw(self, key: Array, count: int) -> tuple[Array, Array]:
+        classing, making, moving = jax.random.split(key, 3)
+        classes = jax.random.randint(classing, (count,), 0, len(self.targets))
+        rows = self.mixture.images(making, classes)
+        if self.affine is not None:
+            shape: Any = self.mixture.shape if len(self.mixture.shape) == 3 else (*self.mixture.shape, 1)
+            rows = self.affine.apply(moving, rows.reshape(count, *shape)).reshape(count, -1)
+        return rows, self.targets[classes]
