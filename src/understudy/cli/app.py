@@ -44,7 +44,20 @@ def _root(
 
 
 # One module a command (or a family of commands); each registers itself on `app` when imported.
-COMMANDS = ("demo", "classify", "synthesize", "report", "account", "plan", "verify", "ledger", "schema", "data", "bench")
+COMMANDS = (
+    "demo",
+    "classify",
+    "synthesize",
+    "evaluate",
+    "report",
+    "account",
+    "plan",
+    "verify",
+    "ledger",
+    "schema",
+    "data",
+    "bench",
+)
 
 
 def load_commands() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from understudy.evaluation.classifiers import FIVE, FOUR, PANELS, REPLACED, TWELVE
     from understudy.evaluation.image_fidelity import frechet_distance, picture_grid
     from understudy.evaluation.images import Affine, Training, image_accuracy
+    from understudy.evaluation.noisy import noisy_metrics
     from understudy.evaluation.ranking import ranking_agreement
     from understudy.evaluation.result import Evaluation
     from understudy.evaluation.scores import Scores, score
@@ -35,6 +36,7 @@ _HOMES: dict[str, str] = {
     "evaluate": "understudy.evaluation.settings",
     "frechet_distance": "understudy.evaluation.image_fidelity",
     "image_accuracy": "understudy.evaluation.images",
+    "noisy_metrics": "understudy.evaluation.noisy",
     "picture_grid": "understudy.evaluation.image_fidelity",
     "ranking_agreement": "understudy.evaluation.ranking",
     "score": "understudy.evaluation.scores",
@@ -55,6 +57,7 @@ __all__ = [
     "evaluate",
     "frechet_distance",
     "image_accuracy",
+    "noisy_metrics",
     "picture_grid",
     "ranking_agreement",
     "score",

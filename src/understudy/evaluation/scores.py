@@ -106,7 +106,7 @@ def predict(factory: Factory, train: Rows, x: np.ndarray, classes: int, seed: in
                 warnings.simplefilter("always")
                 model = factory(seed)
                 model.fit(train.x, y)
-                columns = _columns(model, x)
+                columns = score_columns(model, x)
             if not np.isfinite(columns).all():
                 raise ValueError("its scores are not finite")
             if any(issubclass(one.category, _convergence()) for one in said):
@@ -134,7 +134,7 @@ def _hopeless(train: Rows, present: np.ndarray) -> str | None:
     return None
 
 
-def _columns(model: Any, x: np.ndarray) -> np.ndarray:
+def score_columns(model: Any, x: np.ndarray) -> np.ndarray:
     """One column of scores for each class that the model knows."""
     if hasattr(model, "predict_proba"):
         return np.asarray(model.predict_proba(x), dtype=float)

@@ -1,0 +1,227 @@
+"""`understudy evaluate`: how good synthetic tables are, beside the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from understudy.cli.app import EXIT_INPUT, Json, app, print_json, print_table
+from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.evaluation.result import Evaluation, Interval
+    from understudy.tables import Schema
+
+_SETTINGS = {"B": "B: synthetic → real", "C": "C: synthetic → synthetic"}
+
+
+@app.command()
+def evaluate(
+    test: Annotated[Path, typer.Option(help="Real rows that no generator saw.")],
+    synthetic: Annotated[list[Path], typer.Option(help="A synthetic table; may be repeated.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    train: Annotated[Path | None, typer.Option(help="The real rows that the synthetic ones were made from.")] = None,
+    synthetic_name: Annotated[
+        list[str] | None,
+        typer.Option(help="What to call each synthetic table, in their order; the file's name if left out."),
+    ] = None,
+    schema: Annotated[Path | None, typer.Option(help="What the columns may hold; else read off the real rows.")] = None,
+    classifiers: Annotated[str, typer.Option(help="five (quick), four (G-PATE) or twelve (PATE-GAN).")] = "five",
+    seeds: Annotated[int, typer.Option(help="Repeats, for an interval.")] = 1,
+    positive: Annotated[str | None, typer.Option(help="The positive class; the last of two if left out.")] = None,
+    epsilon_metrics: Annotated[
+        float | None, typer.Option(help="Print noisy scores alone, which may be published, at this epsilon.")
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(help="File for the certificate of the noisy scores.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the whole result as JSON.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = -1,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder that keeps finished scores, so that a run goes on; private.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Score synthetic tables beside the real one: models trained on them, likeness, and signals of leakage.
+
+    The figures are computed from real rows and are as private as those, unless made with --epsilon-metrics.
+    """
+    from understudy.tables import Schema, check_writable, read_table
+
+    described = None if schema is None else Schema.read(schema)
+    for path in (out, certificate):
+        if path is not None:
+            check_writable(path)
+    names = _names(synthetic, synthetic_name)
+    tables, unread = _tables(names, synthetic)
+    real = _read(read_table, test, "test")
+    if epsilon_metrics is not None:
+        _require_no_errors(unread)
+        _noisy(real, tables, target, described, epsilon_metrics, classifiers, positive, certificate, json)
+        return
+    if certificate is not None:
+        raise InputError("--certificate belongs to --epsilon-metrics: other scores carry no guarantee.")
+    if train is None:
+        raise InputError("--train is missing: the real rows that the synthetic ones were made from.")
+    from understudy.evaluation.settings import evaluate as judge
+    from understudy.tables.files import write_text
+
+    if not tables:
+        _require_no_errors(unread)
+    found = judge(
+        _read(read_table, train, "train"), real, tables, target, described,
+        classifiers=classifiers, seeds=seeds, positive=positive, jobs=jobs, cache=_cache(cache),
+    )  # fmt: skip
+    found = _with_errors(found, names, unread)
+    if out is not None:
+        write_text(out, found.to_json())
+    if json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+    if any(table.error for table in found.tables):
+        raise SystemExit(EXIT_INPUT)
+
+
+def _names(paths: list[Path], given: list[str] | None) -> list[str]:
+    if given is not None and len(given) != len(paths):
+        raise InputError(f"{len(paths)} --synthetic tables but {len(given)} --synthetic-name; give one for each.")
+    names = given or [path.name.split(".")[0] for path in paths]
+    if len(set(names)) < len(names):
+        names = given or [str(path) for path in paths]
+    if len(set(names)) < len(names):
+        raise InputError("two synthetic tables have the same name: tell them apart with --synthetic-name.")
+    return list(names)
+
+
+def _tables(names: list[str], paths: list[Path]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The tables that can be read, and what is wrong with the others: one bad file does not stop the rest."""
+    from understudy.tables import read_table
+
+    tables: dict[str, Any] = {}
+    unread: dict[str, str] = {}
+    for name, path in zip(names, paths, strict=True):
+        try:
+            tables[name] = read_table(path)
+        except InputError as error:
+            unread[name] = str(error)
+    return tables, unread
+
+
+def _require_no_errors(unread: dict[str, str]) -> None:
+    if unread:
+        raise InputError(" ".join(unread.values()))
+
+
+def _read(read: Any, path: Path, name: str) -> Any:
+    try:
+        return read(path)
+    except InputError as error:
+        raise InputError(f"--{name}: {error}") from None
+
+
+def _cache(named: Path | None) -> Path:
+    from understudy.datasets.cache import cache_folder
+
+    return cache_folder().parent / "evaluation" if named is None else named
+
+
+def _with_errors(found: Evaluation, names: list[str], unread: dict[str, str]) -> Evaluation:
+    from dataclasses import replace
+
+    from understudy.evaluation.result import TableEvaluation
+
+    tables = [TableEvaluation(name, 0, error=unread[name]) if name in unread else found[name] for name in names]
+    return replace(found, tables=tuple(tables))
+
+
+def _noisy(
+    test: Any, tables: dict[str, Any], target: str, schema: Schema | None, epsilon: float, classifiers: str,
+    positive: str | None, certificate: Path | None, json: bool,
+) -> None:  # fmt: skip
+    from understudy.evaluation.noisy import noisy_metrics
+
+    if schema is None:
+        raise InputError("--epsilon-metrics needs a --schema: one read off the real rows would not be public.")
+    found = noisy_metrics(test, tables, target, schema, epsilon, classifiers=classifiers, positive=positive)
+    if certificate is not None:
+        found.certificate.save(certificate)
+    if json:
+        print_json(found.to_dict())
+        return
+    rows: list[list[object]] = []
+    for name, runs in found.scores.items():
+        rows += [[name, classifier, *(round(run[m], 3) for m in run)] for classifier, run in runs.items()]
+        rows.append([name, "mean", *(round(value, 3) for value in found.mean(name).values())])
+    print_table(
+        f"Setting B with noise: epsilon {epsilon:g} for the {found.rows:,} test rows",
+        ["table", "classifier", "accuracy", "AUROC", "AUPRC"],
+        rows,
+    )
+    typer.echo(f"May be published. Each count has noise of standard deviation {found.noise:.1f}.")
+
+
+def _print(found: Evaluation) -> None:
+    metrics = ["auroc", "auprc", "f1", "accuracy"]
+    rows: list[Sequence[object]] = [["real rows", "A: real → real", *(_cell(found.real.mean[m]) for m in metrics)]]
+    for table in found.tables:
+        rows += [
+            [table.name, _SETTINGS[letter], *(_cell(setting.mean[m]) for m in metrics)]
+            for letter, setting in table.settings.items()
+        ]
+    title = f"Mean of {len(found.classifiers)} classifiers of {found.target!r}, {found.seeds} seed(s)"
+    print_table(title, ["table", "trained → tested", "AUROC", "AUPRC", "F1", "accuracy"], rows)
+    good = [table for table in found.tables if table.error is None]
+    print_table(
+        "AUROC of each classifier, trained on synthetic and tested on real rows",
+        ["classifier", "real rows", *(table.name for table in good)],
+        [
+            [name, _cell(real.metrics["auroc"]), *(_with_note(t.settings["B"].classifiers[name]) for t in good)]
+            for name, real in found.real.classifiers.items()
+        ],
+    )
+    print_table(
+        "Likeness and signals (see the guide for what each means)", ["", *(t.name for t in good)], _likeness(good)
+    )
+    for table in found.tables:
+        if table.error is not None:
+            typer.echo(f"{table.name} could not be evaluated: {table.error}", err=True)
+        for note in dict.fromkeys(
+            s.note for side in table.settings.values() for s in side.classifiers.values() if s.note
+        ):
+            typer.echo(f"{table.name}: {note}")
+    for note in found.notes:
+        typer.echo(note)
+
+
+def _likeness(good: list[Any]) -> list[list[object]]:
+    def row(label: str, values: list[float | None]) -> list[object]:
+        return [label, *("" if value is None else round(value, 3) for value in values)]
+
+    wanted = [
+        ("ranking of classifiers, AUROC (1 is best)", lambda t: t.ranking.get("auroc")),
+        ("ranking of features (1 is best)", lambda t: t.ranking.get("features")),
+        ("column distance, TV (0 is best)", lambda t: t.fidelity.tv),
+        ("column distance, Wasserstein (0 is best)", lambda t: t.fidelity.wasserstein),
+        ("correlation distance (0 is best)", lambda t: t.fidelity.correlation),
+        ("association distance (0 is best)", lambda t: t.fidelity.association),
+        ("2-way marginals (0 is best)", lambda t: t.fidelity.marginals_2),
+        ("3-way marginals (0 is best)", lambda t: t.fidelity.marginals_3),
+        ("told from real rows, AUROC (0.5 is best)", lambda t: t.fidelity.c2st),
+        ("coverage (1 is best)", lambda t: t.fidelity.coverage),
+        ("signal: nearer to training than to test rows (0.5)", lambda t: t.signals and t.signals.closer_to_training),
+        ("signal: membership attack, AUROC (0.5)", lambda t: t.signals and t.signals.membership_auc),
+        ("signal: copies of training rows (0)", lambda t: t.signals and t.signals.copies),
+    ]
+    return [row(label, [take(table) for table in good]) for label, take in wanted]
+
+
+def _cell(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return f"{interval.mean:.3f}"
+    return f"{interval.mean:.3f} ({interval.low:.3f} to {interval.high:.3f})"
+
+
+def _with_note(scores: Any) -> str:
+    return _cell(scores.metrics["auroc"]) + (" *" if scores.note else "")
