@@ -12,7 +12,19 @@ from understudy._version import __version__
 
 if TYPE_CHECKING:
     from understudy.errors import BudgetExceeded, InputError
-    from understudy.methods import DPGAN, GAN, GPATE, PATEGAN, MomentsGenerator, PATEClassifier, load
+    from understudy.methods import (
+        DPGAN,
+        DPKIP,
+        GAN,
+        GPATE,
+        KIP,
+        PATEGAN,
+        ImageMoments,
+        MomentsGenerator,
+        OneLook,
+        PATEClassifier,
+        load,
+    )
     from understudy.privacy import Budget, Certificate, Ledger
     from understudy.tables import Schema
 
@@ -21,11 +33,15 @@ _HOMES: dict[str, str] = {
     "BudgetExceeded": "understudy.errors",
     "Certificate": "understudy.privacy",
     "DPGAN": "understudy.methods",
+    "DPKIP": "understudy.methods",
     "GAN": "understudy.methods",
     "GPATE": "understudy.methods",
+    "ImageMoments": "understudy.methods",
     "InputError": "understudy.errors",
+    "KIP": "understudy.methods",
     "Ledger": "understudy.privacy",
     "MomentsGenerator": "understudy.methods",
+    "OneLook": "understudy.methods",
     "PATEClassifier": "understudy.methods",
     "PATEGAN": "understudy.methods",
     "Schema": "understudy.tables",
@@ -36,15 +52,19 @@ __getattr__, __dir__ = attach(__name__, _HOMES)
 
 __all__ = [
     "DPGAN",
+    "DPKIP",
     "GAN",
     "GPATE",
+    "KIP",
     "PATEGAN",
     "Budget",
     "BudgetExceeded",
     "Certificate",
+    "ImageMoments",
     "InputError",
     "Ledger",
     "MomentsGenerator",
+    "OneLook",
     "PATEClassifier",
     "Schema",
     "__version__",

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 from understudy._lazy import attach
 
 if TYPE_CHECKING:
+    from understudy.methods.distillation import DPKIP, KIP, OneLook
     from understudy.methods.dpgan import DPGAN
     from understudy.methods.gan import GAN
     from understudy.methods.gpate import GPATE
+    from understudy.methods.image_moments import ImageMoments
     from understudy.methods.loading import load
     from understudy.methods.moments import MomentsGenerator
     from understudy.methods.pate import PATEClassifier
@@ -15,9 +17,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "DPGAN": "understudy.methods.dpgan",
+    "DPKIP": "understudy.methods.distillation",
     "GAN": "understudy.methods.gan",
     "GPATE": "understudy.methods.gpate",
+    "ImageMoments": "understudy.methods.image_moments",
+    "KIP": "understudy.methods.distillation",
     "MomentsGenerator": "understudy.methods.moments",
+    "OneLook": "understudy.methods.distillation",
     "PATEClassifier": "understudy.methods.pate",
     "PATEGAN": "understudy.methods.pategan",
     "load": "understudy.methods.loading",
@@ -25,4 +31,16 @@ _HOMES = {
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = ["DPGAN", "GAN", "GPATE", "PATEGAN", "MomentsGenerator", "PATEClassifier", "load"]
+__all__ = [
+    "DPGAN",
+    "DPKIP",
+    "GAN",
+    "GPATE",
+    "KIP",
+    "PATEGAN",
+    "ImageMoments",
+    "MomentsGenerator",
+    "OneLook",
+    "PATEClassifier",
+    "load",
+]

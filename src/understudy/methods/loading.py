@@ -13,8 +13,12 @@ from understudy.methods.bundle import read_bundle
 METHODS: dict[str, tuple[str, str]] = {
     "dpgan": ("understudy.methods.dpgan", "DPGAN"),
     "gan": ("understudy.methods.gan", "GAN"),
+    "dpkip": ("understudy.methods.distillation", "DPKIP"),
     "gpate": ("understudy.methods.gpate", "GPATE"),
+    "image-moments": ("understudy.methods.image_moments", "ImageMoments"),
+    "kip": ("understudy.methods.distillation", "KIP"),
     "moments": ("understudy.methods.moments", "MomentsGenerator"),
+    "one-look": ("understudy.methods.distillation", "OneLook"),
     "pate": ("understudy.methods.pate", "PATEClassifier"),
     "pategan": ("understudy.methods.pategan", "PATEGAN"),
 }
