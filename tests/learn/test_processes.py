@@ -66,6 +66,7 @@ def test_two_processes_vote_as_one_device(seen: Seen) -> None:
     for kind in ("ensemble", "discriminators", "directions"):
         assert first[kind] == second[kind] == alone[kind]
     assert {sum(counts) for counts in first["ensemble"]} == {7}
+    assert "noise of its own" in first["refused"]
 
 
 def test_each_process_holds_the_rows_of_its_own_teachers_alone(seen: Seen) -> None:

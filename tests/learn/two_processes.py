@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import jax
 import numpy as np
@@ -54,7 +55,21 @@ def main(path: str) -> None:
         "discriminators": np.asarray(count_votes(plan, teachers, asked)).tolist(),
         "directions": np.asarray(directions).tolist(),
     }
+    if found["spans"]:
+        found["refused"] = refusal(mesh)
     print(json.dumps(found))
+
+
+def refusal(mesh: Any) -> str:
+    """Why a generator's fit does not take a mesh over processes."""
+    from understudy.errors import InputError
+    from understudy.methods import PATEGAN
+
+    try:
+        PATEGAN(mesh=mesh)._check_parameters()
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def synthesize(
     mode: Annotated[str | None, typer.Option(help="unconditional, data-dependent or as-published (unsafe).")] = None,
     conditional: Annotated[bool, typer.Option(help="Give the class to the generator, in a paid ratio.")] = False,
     warm: Annotated[
-        float | None, typer.Option(help="Share of epsilon for histograms that the generator starts from.")
+        float | None, typer.Option(help="Share of epsilon for a moments release that the networks start from.")
     ] = None,
     seed: Annotated[int, typer.Option(help="For initialisation and sampling; never for the noise.")] = 0,
     settings: Annotated[
@@ -74,6 +74,7 @@ def synthesize(
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
     private = out.with_name(out.name + ".private") if workspace is None else workspace
     chosen = {"teachers": teachers, "iterations": iterations, "mode": mode, "warm_epsilon_share": warm}
+    chosen |= {"warm_start": None if warm is None else "moments"}
     generator = make(method, epsilon, delta, conditional, seed, chosen, settings or [])
     described = None if schema is None else Schema.read(schema)
     frame = read_table(data)

@@ -24,8 +24,8 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from understudy.learn.networks import MLP, weight_count
 
-# Steps of teaching whose noise is held at once.
-_AT_ONCE = 100
+# Teaching of public rows: steps whose random numbers are held at once, records of a step, Adam's first rate.
+_AT_ONCE, _TAUGHT, _TEACHING_RATE = 50, 256, 3e-3
 
 
 @dataclass(frozen=True)
@@ -220,58 +220,52 @@ def imitate(
     steps: int,
     generator: Learner,
     rng: np.random.Generator,
-    ratio: Float[np.ndarray, " classes"],
-    quantiles: Float[np.ndarray, "classes width grid"],
-    chances: Float[np.ndarray, "classes width"],
+    rows: Float[np.ndarray, "rows width"],
+    classes: Int[np.ndarray, " rows"],
 ) -> Learner:
-    """Teach the generator class-conditional marginals that are public already; any number of steps is free."""
-    optimiser = optax.adam(optax.cosine_decay_schedule(3e-3, steps))
+    """Teach the generator rows that are public already; any number of steps is free.
+
+    Each step lowers the energy distance (Székely and Rizzo 2013) between a batch of fakes and a batch of rows: fakes are
+    drawn to the rows and kept apart from each other. There is no second network that could win. A conditional generator
+    is taught one class in each step, every class as often as any other.
+    """
+    optimiser = _teaching(steps)
     state = (generator.network, optimiser.init(generator.network))
-    even = np.full(len(ratio), 1 / len(ratio))
+    pools = [np.arange(len(rows))]
+    if design.label is not None:
+        pools = [np.flatnonzero(classes == c) for c in range(len(design.codes))]
+    taught = [c for c, pool in enumerate(pools) if len(pool)]
     for first in range(0, steps, _AT_ONCE):
-        noise = draw_noise(design, rng, even, min(_AT_ONCE, steps - first), 256)
-        state = _imitate(design, steps, state, noise, ratio, quantiles, chances)
+        count = min(_AT_ONCE, steps - first)
+        chosen = rng.choice(taught, count).astype(np.int32)
+        noise = draw_noise(design, rng, np.ones(1), count, _TAUGHT)
+        noise = noise._replace(classes=np.repeat(chosen[:, None], _TAUGHT, axis=1))  # type: ignore[arg-type]
+        goals = np.stack([rows[rng.choice(pools[c], _TAUGHT)] for c in chosen])
+        state = _imitate(design, steps, state, noise, goals)
     return Learner(state[0], generator.moments)
 
 
+def _teaching(steps: int) -> optax.GradientTransformation:
+    return optax.adam(optax.cosine_decay_schedule(_TEACHING_RATE, steps))
+
+
 @partial(jax.jit, static_argnums=(0, 1))
-def _imitate(
-    design: Design, steps: int, state: Any, noise: Noise, ratio: Array, quantiles: Array, chances: Array
-) -> Any:
-    """Some steps of `imitate`.
+def _imitate(design: Design, steps: int, state: Any, noise: Noise, goals: Array) -> Any:
+    """Some steps of `imitate`."""
 
-    The value of a numeric column is that quantile which the column's own noise coordinate says; categories and truth
-    values get the log-odds of their chances. An unconditional generator takes the class from its label's first noise
-    coordinate.
-    """
-    heads = design.heads
-    sharp = jnp.asarray(heads.in_groups | heads.marks(*heads.binary))
-    edges = jnp.cumsum(ratio)
-    optimiser = optax.adam(optax.cosine_decay_schedule(3e-3, steps))
+    def loss(network: MLP, noise: Noise, goal: Array) -> Array:
+        made = make(design, network, noise)
+        apart = jnp.sum(_distances(made, made)) / (_TAUGHT * (_TAUGHT - 1))
+        return 2 * jnp.mean(_distances(made, goal)) - apart
 
-    def loss(network: MLP, noise: Noise) -> Array:
-        z, classes = noise.z, noise.classes
-        if design.label is None:
-            classes = jnp.minimum(jnp.searchsorted(edges, z[:, 0]), len(ratio) - 1)
-        out = logits(design, network, z, classes)
-        place = z * (quantiles.shape[2] - 1)
-        low = jnp.minimum(place.astype(jnp.int32), quantiles.shape[2] - 2)
-        table = quantiles[classes]
-        left = jnp.take_along_axis(table, low[:, :, None], axis=2)[..., 0]
-        right = jnp.take_along_axis(table, low[:, :, None] + 1, axis=2)[..., 0]
-        number = left + (right - left) * (place - low)
-        numeric = jnp.square(jax.nn.sigmoid(out) - number)
-        p = chances[classes]
-        grouped = jnp.asarray(heads.in_groups)
-        top = jax.ops.segment_max(out.T, heads.segments, heads.width).T[:, heads.segments]
-        total = jax.ops.segment_sum(jnp.exp(out - top).T, heads.segments, heads.width).T[:, heads.segments]
-        log_soft = out - top - jnp.log(total)
-        entropy = jnp.where(grouped, -p * log_soft, jax.nn.softplus(out) - p * out)
-        return jnp.mean(jnp.sum(jnp.where(sharp, entropy, 10 * numeric), axis=1))
-
-    def step(state: Any, noise: Noise) -> tuple[Any, None]:
-        slope = jax.grad(loss)(state[0], noise)
-        change, moments = optimiser.update(slope, state[1], state[0])
+    def step(state: Any, given: tuple[Noise, Array]) -> tuple[Any, None]:
+        slope = jax.grad(loss)(state[0], *given)
+        change, moments = _teaching(steps).update(slope, state[1], state[0])
         return (optax.apply_updates(state[0], change), moments), None
 
-    return jax.lax.scan(step, state, noise)[0]
+    return jax.lax.scan(step, state, (noise, goals))[0]
+
+
+def _distances(a: Array, b: Array) -> Array:
+    squares = jnp.sum(jnp.square(a), axis=1)[:, None] + jnp.sum(jnp.square(b), axis=1) - 2 * a @ b.T
+    return jnp.sqrt(jnp.maximum(squares, 1e-8))

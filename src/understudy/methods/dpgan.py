@@ -7,7 +7,7 @@ The gradient on fakes is public already and costs nothing. Weights are clipped a
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -43,7 +43,7 @@ class DPGAN(TableGenerator):
     critic_steps, batch, clip, weight_clip, learning_rate : of each iteration; `batch` is the expected Poisson batch,
         `clip` the norm of one row's gradient, `weight_clip` the largest weight of the critic.
     critic_hidden, generator_hidden : hidden layers; by default (d, d/2).
-    conditional, ratio_epsilon_share, warm_epsilon_share, schema_epsilon_share, random_state, unsafe_noise_seed : as in
+    conditional, ratio_epsilon_share, warm_start, schema_epsilon_share, random_state, unsafe_noise_seed : as in
         `PATEGAN`. There is no data-dependent mode: DP-SGD has no data-dependent cost.
     """
 
@@ -66,8 +66,8 @@ class DPGAN(TableGenerator):
         generator_hidden: tuple[int, ...] | None = None,
         conditional: bool = False,
         ratio_epsilon_share: float = 0.01,
-        warm_epsilon_share: float = 0.0,
-        warm_bins: int = 20,
+        warm_start: Literal["moments"] | None = None,
+        warm_epsilon_share: float = 0.5,
         warm_steps: int = 2000,
         schema_epsilon_share: float = 0.1,
         random_state: int | None = None,
@@ -87,8 +87,8 @@ class DPGAN(TableGenerator):
         self.generator_hidden = generator_hidden
         self.conditional = conditional
         self.ratio_epsilon_share = ratio_epsilon_share
+        self.warm_start: Literal["moments"] | None = warm_start
         self.warm_epsilon_share = warm_epsilon_share
-        self.warm_bins = warm_bins
         self.warm_steps = warm_steps
         self.schema_epsilon_share = schema_epsilon_share
         self.random_state = random_state

@@ -51,7 +51,8 @@ class GAN(TableGenerator):
     epsilon = 1.0
     delta = 1e-5
     schema_epsilon_share = ratio_epsilon_share = warm_epsilon_share = 0.0
-    warm_bins = warm_steps = 1
+    warm_start = None
+    warm_steps = 1
     unsafe_noise_seed = None
 
     def __init__(

@@ -20,6 +20,7 @@ from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.adversarial import Design, Learner, imitate, start_generator
 from understudy.learn.checkpoints import Workspace
 from understudy.learn.networks import MLP
+from understudy.learn.processes import AXIS, spans_processes
 from understudy.methods import layout, warmstart
 from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.sampling import Sampler, write_samples
@@ -30,7 +31,7 @@ from understudy.tables.io import Table, as_frame
 
 Mode = Literal["unconditional", "data-dependent", "as-published"]
 _COUNTS = (
-    *("batch", "teachers", "iterations", "queries", "memory", "dimensions", "bins", "warm_bins", "warm_steps"),
+    *("batch", "teachers", "iterations", "queries", "memory", "dimensions", "bins", "warm_steps"),
     *("teacher_steps", "student_steps", "generator_steps", "critic_steps"),
 )
 MODES: tuple[Mode, ...] = ("unconditional", "data-dependent", "as-published")
@@ -41,7 +42,7 @@ class Prepared:
 
     def __init__(
         self, cube: np.ndarray, present: np.ndarray, encoder: Encoder, design: Design, ratio: np.ndarray,
-        warm: warmstart.Marginals | None, seed: int, budget: Budget, run: Run,
+        warm: np.ndarray | None, classes: np.ndarray, seed: int, budget: Budget, run: Run,
     ) -> None:  # fmt: skip
         self.cube = cube
         self.present = present
@@ -49,6 +50,7 @@ class Prepared:
         self.design = design
         self.ratio = ratio
         self.warm = warm
+        self.classes = classes
         self.seed = seed
         self.budget = budget
         self.run = run
@@ -58,12 +60,12 @@ class Prepared:
         return np.random.default_rng([self.seed, *place])
 
     def generator(self, steps: int) -> Learner:
-        """The generator to start from: Xavier, taught the marginals if those were paid for."""
+        """The generator to start from: Xavier, taught the rows of a release if one was paid for."""
         rng = self.rng(1)
         generator = start_generator(self.design, rng)
         if self.warm is None:
             return generator
-        return imitate(self.design, steps, generator, rng, self.warm.ratio, self.warm.quantiles, self.warm.chances)
+        return imitate(self.design, steps, generator, rng, self.warm, self.classes)
 
 
 class TableGenerator(BaseEstimator):
@@ -76,8 +78,8 @@ class TableGenerator(BaseEstimator):
     delta: float
     schema_epsilon_share: float
     ratio_epsilon_share: float
+    warm_start: Literal["moments"] | None
     warm_epsilon_share: float
-    warm_bins: int
     warm_steps: int
     conditional: bool
     batch: int
@@ -125,7 +127,8 @@ class TableGenerator(BaseEstimator):
             complete = self._complete(table, given, budget, run)
             encoder = Encoder(complete)
             cube = encoder.encode(table).astype(np.float32)
-            self._fit(cube, np.ones(len(cube), dtype=bool), encoder, seed, budget, run, given.missing())
+            warm = self._warm(table, encoder, seed, budget, run)
+            self._fit(cube, np.ones(len(cube), dtype=bool), encoder, seed, budget, run, given.missing(), warm)
         except (InputError, BudgetExceeded):
             if files is not None and files.untouched:
                 files.remove()  # refused before the first draw: there is no run to resume
@@ -137,9 +140,9 @@ class TableGenerator(BaseEstimator):
 
     def _fit(
         self, cube: np.ndarray, present: np.ndarray, encoder: Encoder, seed: int, budget: Budget, run: Run,
-        estimated: list[str],
+        estimated: list[str], warm: np.ndarray | None = None,
     ) -> None:  # fmt: skip
-        """Touches private data: everything after encoding."""
+        """Touches private data: everything after encoding. `warm` are rows of a release that was paid for."""
         label = layout.label(encoder)
         if self.conditional and label is None:
             raise InputError("`conditional` needs a target that is a class: categorical, ordinal or boolean.")
@@ -154,9 +157,9 @@ class TableGenerator(BaseEstimator):
             (label.start, label.stop) if self.conditional and label else None,
             label.codes if self.conditional and label else (),
         )
-        warm = self._warm(cube, present, encoder, label, budget, run)
-        ratio = self._ratio(cube, present, label, warm, budget, run)
-        prepared = Prepared(cube, present, encoder, design, ratio, warm, seed, budget, run)
+        classes = np.zeros(0, dtype=np.int64) if warm is None or label is None else label.classes(warm)
+        ratio = self._ratio(cube, present, label, classes if warm is not None else None, budget, run)
+        prepared = Prepared(cube, present, encoder, design, ratio, warm, classes, seed, budget, run)
         trainer, facts = self._trainer(prepared)
         state, self.history_ = train(trainer, run)
         self.interrupted_ = run.stopped
@@ -190,40 +193,30 @@ class TableGenerator(BaseEstimator):
             )
         return complete
 
-    def _warm(
-        self,
-        cube: np.ndarray,
-        present: np.ndarray,
-        encoder: Encoder,
-        label: layout.Label | None,
-        budget: Budget,
-        run: Run,
-    ) -> warmstart.Marginals | None:
-        """Touches private data: the paid histograms that the generator starts from."""
-        if self.warm_epsilon_share <= 0:
+    def _warm(self, table: pd.DataFrame, encoder: Encoder, seed: int, budget: Budget, run: Run) -> np.ndarray | None:
+        """Touches private data: rows of the paid release that the generator starts from."""
+        if self.warm_start is None:
             return None
-        mechanism = warmstart.plan(encoder, self.warm_epsilon_share * self.epsilon, self.delta)
-        noisy = run.prelude(
-            "histograms",
-            budget,
-            lambda: warmstart.measure(cube, present, encoder, label, self.warm_bins, mechanism, budget),
-        )
-        noise = mechanism.noise_multiplier * mechanism.cells**0.5
-        return warmstart.marginals(noisy, encoder, self.warm_bins, noise)
+        epsilon = self.warm_epsilon_share * self.epsilon
+        return run.prelude("moments", budget, lambda: warmstart.moments_rows(table, encoder, epsilon, seed, budget))
 
     def _ratio(
-        self, cube: np.ndarray, present: np.ndarray, label: layout.Label | None, warm: warmstart.Marginals | None,
+        self, cube: np.ndarray, present: np.ndarray, label: layout.Label | None, warm: np.ndarray | None,
         budget: Budget, run: Run,
     ) -> np.ndarray:  # fmt: skip
-        """Touches private data: the class ratio with Laplace noise, for a conditional generator (as G-PATE has it)."""
+        """Touches private data: the class ratio, for a conditional generator, with Laplace noise (as G-PATE has it).
+
+        Where rows of a release were paid for, their classes (`warm`) say it already.
+        """
         if not self.conditional or label is None:
             return np.ones(1, dtype=np.float32)
         if warm is not None:
-            return warm.ratio
-        counts = np.bincount(label.classes(cube)[present], minlength=len(label.codes))
-        if self.private:
-            mechanism = NoisyCounts(self.ratio_epsilon_share * self.epsilon)
-            counts = run.prelude("ratio", budget, lambda: mechanism.release(counts, budget))
+            counts = np.bincount(warm, minlength=len(label.codes))
+        else:
+            counts = np.bincount(label.classes(cube)[present], minlength=len(label.codes))
+            if self.private:
+                exact, mechanism = counts, NoisyCounts(self.ratio_epsilon_share * self.epsilon)
+                counts = run.prelude("ratio", budget, lambda: mechanism.release(exact, budget))
         positive = np.maximum(counts, 1)
         return (positive / positive.sum()).astype(np.float32)
 
@@ -264,7 +257,13 @@ class TableGenerator(BaseEstimator):
         """Refuse a table that is too small, before anything is spent."""
 
     def _check_parameters(self) -> None:
-        for name in ("schema_epsilon_share", "ratio_epsilon_share", "warm_epsilon_share"):
+        if self.warm_start not in (None, "moments"):
+            raise InputError(f'`warm_start` (={self.warm_start!r}) must be "moments", or None for a random start.')
+        if self.warm_start is not None and not 0 < self.warm_epsilon_share < 1:
+            raise InputError(
+                f"`warm_epsilon_share` (={self.warm_epsilon_share}) is a share of epsilon: above 0 and below 1."
+            )
+        for name in ("schema_epsilon_share", "ratio_epsilon_share"):
             if not 0 <= getattr(self, name, 0.0) < 1:
                 raise InputError(f"`{name}` (={getattr(self, name)}) is a share of epsilon: at least 0 and below 1.")
         for name in _COUNTS:
@@ -273,6 +272,14 @@ class TableGenerator(BaseEstimator):
                 raise InputError(f"`{name}` (={value!r}) must be a whole number, at least 1.")
         if not 0 < self.learning_rate < float("inf"):
             raise InputError(f"`learning_rate` (={self.learning_rate}) must be a positive number.")
+        mesh = getattr(self, "mesh", None)
+        if mesh is not None and mesh.axis_names != (AXIS,):
+            raise InputError(f"`mesh` has the axes {mesh.axis_names}, but needs exactly one, named {AXIS!r}.")
+        if mesh is not None and spans_processes(mesh):
+            raise InputError(
+                "`mesh` reaches over several processes, each of which would draw noise of its own for the same votes. "
+                "Use the devices of one process, jax.local_devices()."
+            )
         if getattr(self, "mode", "unconditional") not in MODES:
             raise InputError(f"`mode` (={self.mode!r}) must be one of {', '.join(MODES)}.")  # type: ignore[attr-defined]
 

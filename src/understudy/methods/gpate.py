@@ -9,7 +9,7 @@ and all of them are charged (the paper's theorem counts k).
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -60,7 +60,7 @@ class GPATE(TableGenerator):
     dimensions, bins, clip : k, B and c of the paper.
     teacher_steps, batch, learning_rate : of each iteration; batch is m.
     conditional : give the class to the generator, in a ratio that costs `ratio_epsilon_share` of epsilon, as published.
-    mode, warm_epsilon_share, schema_epsilon_share, random_state, unsafe_noise_seed, mesh : as in `PATEGAN`.
+    mode, warm_start, schema_epsilon_share, random_state, unsafe_noise_seed, mesh : as in `PATEGAN`.
     """
 
     method: ClassVar[str] = "gpate"
@@ -87,8 +87,8 @@ class GPATE(TableGenerator):
         generator_hidden: tuple[int, ...] | None = None,
         conditional: bool = True,
         ratio_epsilon_share: float = 0.01,
-        warm_epsilon_share: float = 0.0,
-        warm_bins: int = 20,
+        warm_start: Literal["moments"] | None = None,
+        warm_epsilon_share: float = 0.5,
         warm_steps: int = 2000,
         schema_epsilon_share: float = 0.1,
         random_state: int | None = None,
@@ -114,8 +114,8 @@ class GPATE(TableGenerator):
         self.generator_hidden = generator_hidden
         self.conditional = conditional
         self.ratio_epsilon_share = ratio_epsilon_share
+        self.warm_start: Literal["moments"] | None = warm_start
         self.warm_epsilon_share = warm_epsilon_share
-        self.warm_bins = warm_bins
         self.warm_steps = warm_steps
         self.schema_epsilon_share = schema_epsilon_share
         self.random_state = random_state

@@ -72,7 +72,8 @@ class PATEGAN(TableGenerator):
         may be learnt from for ever.
     teacher_hidden, student_hidden, generator_hidden : hidden layers; by default none, (d, d/2) and (d, d/2).
     conditional : give the class to the generator, in a ratio that costs `ratio_epsilon_share` of epsilon.
-    warm_epsilon_share : pay this share for class-conditional histograms that the generator starts from; 0 as published.
+    warm_start, warm_epsilon_share, warm_steps : "moments" pays that share of epsilon for a moments release, whose rows
+        the generator is taught for so many steps, for free, before the first vote; None as published.
     schema_epsilon_share : what may be spent on bounds and categories that the schema does not say.
     random_state : initialisation, shards and fakes; never the noise. `unsafe_noise_seed` is for tests.
     mesh : spread the teachers over devices.
@@ -103,8 +104,8 @@ class PATEGAN(TableGenerator):
         generator_hidden: tuple[int, ...] | None = None,
         conditional: bool = False,
         ratio_epsilon_share: float = 0.01,
-        warm_epsilon_share: float = 0.0,
-        warm_bins: int = 20,
+        warm_start: Literal["moments"] | None = None,
+        warm_epsilon_share: float = 0.5,
         warm_steps: int = 2000,
         schema_epsilon_share: float = 0.1,
         random_state: int | None = None,
@@ -131,8 +132,8 @@ class PATEGAN(TableGenerator):
         self.generator_hidden = generator_hidden
         self.conditional = conditional
         self.ratio_epsilon_share = ratio_epsilon_share
+        self.warm_start: Literal["moments"] | None = warm_start
         self.warm_epsilon_share = warm_epsilon_share
-        self.warm_bins = warm_bins
         self.warm_steps = warm_steps
         self.schema_epsilon_share = schema_epsilon_share
         self.random_state = random_state
