@@ -48,6 +48,7 @@ COMMANDS = (
     "demo",
     "classify",
     "synthesize",
+    "distill",
     "evaluate",
     "report",
     "account",
@@ -64,7 +65,8 @@ def load_commands() -> None:
     for name in COMMANDS:
         importlib.import_module(f"understudy.cli.{name}")
     # one may import another's options: the order of the help is that of COMMANDS all the same
-    app.registered_commands.sort(key=lambda command: COMMANDS.index(str(command.callback.__module__).rsplit(".")[-1]))
+    places = {f"understudy.cli.{name}": place for place, name in enumerate(COMMANDS)}
+    app.registered_commands.sort(key=lambda command: places.get(str(command.callback.__module__), len(places)))
 
 
 def print_json(value: Mapping[str, Any]) -> None:

@@ -49,6 +49,7 @@ class Distiller(BaseEstimator):
         self, data: Any, target: str | None = None, schema: Schema | None = None, *, progress: Progress | None = None
     ) -> Self:
         """Touches private data (`data`): a table with the name of its `target`, or an `ImageDataset`."""
+        self.drawn_ = False  # a ledger may take back only what was never drawn
         self._check()
         if isinstance(data, ImageDataset):
             if target is not None or schema is not None:
@@ -83,6 +84,7 @@ class Distiller(BaseEstimator):
             if budget is None or share <= 0:
                 schema.require_complete()
             assert budget is not None
+            self.drawn_ = True
             schema = estimate_schema(data, schema, budget, share * budget.epsilon, share * budget.delta)
             if gaps := schema.missing():
                 raise InputError(

@@ -79,6 +79,7 @@ class DPKIP(Distiller):
         start = self._start(domain, key)
         steps = max(1, round(self.epochs * len(data) / self.batch))
         paid = pay_for_steps(steps, self.batch, self.clip, len(data), budget)
+        self.drawn_ = True
         support = descend(self, domain, data, start, paid, self.learning_rate, progress)
         facts = {"mechanism": "dp-sgd", "noise": paid.mechanism.noise_multiplier, "clip": self.clip, "steps": steps}
         return domain, support, self._certify(budget, data, facts)

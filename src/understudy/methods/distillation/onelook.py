@@ -114,7 +114,9 @@ class OneLook(Distiller):
             components=self.components,
             straight=self.straight,
             random_state=self.random_state,
-        ).fit(data, budget)
+        )
+        self.drawn_ = True
+        generator.fit(data, budget)
         first = generator.sample(self.per_class * len(domain.classes), self.random_state)
         start = Support(jnp.asarray(first.flat()), jnp.asarray(one_hot(first.labels, len(domain.classes))))
         every = jnp.asarray(one_hot(np.arange(len(domain.classes)), len(domain.classes)))
@@ -143,7 +145,11 @@ class OneLook(Distiller):
             schema_epsilon_share=self.schema_epsilon_share,
             random_state=self.random_state,
             unsafe_noise_seed=self.unsafe_noise_seed,
-        ).fit(data, schema.target, schema)
+        )
+        try:
+            generator.fit(data, schema.target, schema)
+        finally:
+            self.drawn_ = bool(getattr(generator, "drawn_", False))
         plain = TableDomain(generator.schema_)
         self._fits(plain, len(data))
         made = [
