@@ -29,6 +29,8 @@ check: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python docs/check.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "The documentation is in site/index.html"
 
 bench-quick: $(STAMP)
 	$(BIN)/python -m pytest benchmarks -o addopts="" -o python_files="bench_*.py" --benchmark-only

@@ -6,6 +6,10 @@ A fenced block is tested when its info string ends in `test`:
 - `console test`: lines that begin with `$` are commands; the lines after one are what it prints, in this order, with `...`
   for lines, or the end of a line, that are left out. A command whose shown output begins with `error:` must fail.
 - `python test`: runs as it stands; blocks of one page share their names.
+- `yaml test FILE`: is written to that file.
+
+A block that cannot be run here (it makes an environment, needs a GPU, or takes an hour) says `shown` instead of `test`. Its
+`understudy` commands, and those in running text, must exist with the options that are shown.
 
 The blocks of a page run one after another in an empty folder that holds docs/examples. Commands are `understudy ...` and
 `python FILE`.
@@ -25,14 +29,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from threadpoolctl import threadpool_limits
 
 from understudy.cli import main
+from understudy.cli.app import app, load_commands
 
 ROOT = Path(__file__).resolve().parents[2]
-_BLOCK = re.compile(r"^```(bash|console|python) test\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(bash|console|python|yaml) test(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_ANY_BLOCK = re.compile(r"^ *```(bash|sh|shell|console|python)(?: (.*))?$", re.MULTILINE)
+_SHOWN = re.compile(r"^```(?:bash|sh|console)(?: shown)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`(understudy [a-z][^`]*)`")
 # Pages that must keep at least one tested block: if a marker is lost, so is the test.
-TESTED = ("docs/start.md", "docs/guides/accounting.md", "docs/guides/private-classifier.md")
+TESTED = ("README.md", "docs/start.md", *(f"docs/guides/{name}.md" for name in (
+    "accounting", "choose", "ledger", "private-classifier", "report", "schema", "share", "synthetic-table",
+)))  # fmt: skip
 
 
 def _check() -> Any:
@@ -52,11 +63,22 @@ class Block:
     language: str
     line: int
     text: str
+    file: str | None = None
 
 
 def blocks(page: Path) -> list[Block]:
     text = page.read_text("utf-8")
-    return [Block(m[1], text[: m.start()].count("\n") + 1, m[2]) for m in _BLOCK.finditer(text)]
+    return [Block(m[1], text[: m.start()].count("\n") + 1, m[3], m[2]) for m in _BLOCK.finditer(text)]
+
+
+def shown_commands(page: Path) -> Iterator[str]:
+    """The `understudy` commands of a page that are not run: in blocks that are only shown, and in running text."""
+    text = page.read_text("utf-8")
+    for match in _SHOWN.finditer(text):
+        for line in match[1].replace("\\\n", " ").splitlines():
+            yield line.strip().removeprefix("$ ")
+    for match in _INLINE.finditer(text):
+        yield match[1].replace("\n", " ")
 
 
 def steps(block: Block) -> Iterator[tuple[str, list[str]]]:
@@ -114,6 +136,10 @@ def test_page_runs(
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
+        if block.language == "yaml":
+            assert block.file is not None, f"{where}: name the file after `yaml test`"
+            Path(block.file).write_text(block.text, "utf-8")
+            continue
         if block.language == "python":
             with threadpool_limits(1):
                 exec(compile("\n" * block.line + block.text, str(page), "exec"), names)
@@ -132,6 +158,37 @@ def test_page_runs(
 def test_important_pages_are_tested() -> None:
     tested = {str(page.relative_to(ROOT)) for page in PAGES}
     assert tested >= set(TESTED)
+
+
+@pytest.mark.parametrize("name", TESTED)
+def test_every_block_says_whether_it_runs(name: str) -> None:
+    page = ROOT / name
+    for match in _ANY_BLOCK.finditer(page.read_text("utf-8")):
+        assert match[2] in ("test", "shown"), f"```{match[0].strip()[3:]} in {page.name}: say `test` or `shown`"
+
+
+@pytest.mark.parametrize("page", check.pages(ROOT), ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_that_are_only_shown_exist(page: Path) -> None:
+    load_commands()
+    for command in shown_commands(page):
+        words = command.split("#")[0].split()
+        while words and "=" in words[0]:  # VARIABLE=value before the command
+            words.pop(0)
+        if words[:1] == ["understudy"]:
+            assert_exists(words[1:], f"{page.relative_to(ROOT)}: `{command}`")
+
+
+def assert_exists(words: list[str], where: str) -> None:
+    """Every command and option is there; values are not looked at."""
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        assert words[0] in command.commands, f"{where}: there is no command {words[0]}"
+        command = command.commands[words.pop(0)]
+    known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    for word in words:
+        option = word.split("=")[0].rstrip(",.;:)")
+        if re.fullmatch(r"--[a-z][a-z-]*", option):
+            assert option in known | {"--help", "--json"}, f"{where}: there is no option {option}"
 
 
 def test_every_link_resolves() -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.errors import InputError
 
 
 @app.command()
@@ -53,14 +54,16 @@ def plan(
         )
         return
     if rows is not None or public_rows is not None:
-        from understudy.errors import InputError
-
         raise InputError("--rows and --public-rows go with --data SCHEMA, which asks for a recommendation.")
-    method = method or "gnmax"
     from understudy.privacy.plan import NOISE_NAMES, Family
     from understudy.privacy.plan import plan as make_plan
     from understudy.privacy.plan import plot as draw
+    from understudy.tables.wording import did_you_mean
 
+    method = method or "gnmax"
+    if method not in NOISE_NAMES:
+        known = ", ".join(NOISE_NAMES)
+        raise InputError(f"unknown method {method!r}; known are {known}.{did_you_mean(method, NOISE_NAMES)}")
     family = Family(method, threshold_ratio, answer_share, sampling_rate)
     planned = make_plan(family, delta, epsilon=epsilon, noise=noise, count=queries)
     if plot is not None:
@@ -87,7 +90,6 @@ def _advise(
     data: Path, rows: int | None, epsilon: float | None, delta: float, public_rows: int | None, other: list[str],
     as_json: bool,
 ) -> None:  # fmt: skip
-    from understudy.errors import InputError
     from understudy.methods.choosing import read_and_advise
 
     if other:
