@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
-from understudy.methods.moments.axes import Axes
+from understudy.methods.moments.axes import Axes, Axis
 from understudy.methods.moments.shapes import class_shapes, shrink_means
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
 
 # Radii are counted in bins of half an octave below the longest row that the schema allows.
 RADII = 28
 _RATIO = 2**0.5
+# A class with fewer rows than this many standard deviations of the noise on its sum, over the clip, is not told apart.
+_STANDS_OUT = 1.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class GaussianModel:
     factors: np.ndarray
     edges: np.ndarray
     radii: np.ndarray
+    hidden: list[int] = field(default_factory=list)
 
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """`n` rows of cells and their classes; all of class `wanted` if that is given."""
@@ -119,8 +123,12 @@ class GaussianModel:
 
 def look(
     cells: np.ndarray, classes: np.ndarray, n_classes: int, axes: Axes, plan: GaussianPlan, budget: Budget
-) -> GaussianModel:
-    """Touches private data: four looks, each through the gate. What they are aimed at are noisy answers of earlier ones."""
+) -> tuple[GaussianModel, dict[str, Any]]:
+    """Touches private data: four looks, each through the gate. What they are aimed at are noisy answers of earlier ones.
+
+    With the model come public facts: the clip norms, which follow from the noisy radii and stay below what the schema
+    allows.
+    """
     points = axes.points(cells)
     edges = radius_edges(axes)
     middle = np.zeros(axes.width)
@@ -141,7 +149,11 @@ def look(
     tight = _clips(spread, edges, 0.5)
     second = _shapes(tight, plan.shapes).release(around, classes, budget)
     factors = class_shapes(second.products, second.product_noise, counts, means, np.asarray(tight))
-    return GaussianModel(axes, ratio, middle + means, factors, edges, spread / spread.sum(axis=1, keepdims=True))
+    hidden = np.flatnonzero(first.counts < _STANDS_OUT * first.sum_noise / np.asarray(clips)).tolist()
+    shares = spread / spread.sum(axis=1, keepdims=True)
+    model = GaussianModel(axes, ratio, middle + means, factors, edges, shares, hidden if n_classes > 1 else [])
+    facts = {"clips": [round(c, 4) for c in clips], "shape_clips": [round(c, 4) for c in tight]}
+    return model, {**facts, "longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
 
 
 def radius_edges(axes: Axes) -> np.ndarray:
@@ -150,10 +162,7 @@ def radius_edges(axes: Axes) -> np.ndarray:
     return longest * _RATIO ** np.arange(-RADII, 1, dtype=np.float64)
 
 
-def _longest(axis: object) -> float:
-    from understudy.methods.moments.axes import Axis
-
-    assert isinstance(axis, Axis)
+def _longest(axis: Axis) -> float:
     if not axis.curved:
         return 1.5
     top = axis.slot.cells or 1

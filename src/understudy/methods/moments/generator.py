@@ -6,6 +6,7 @@ model is fitted to them at no further cost: any number of rows may be drawn from
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.moments import plan as planning
 from understudy.methods.moments import tables_model
@@ -121,9 +122,11 @@ class MomentsGenerator(BaseEstimator):
     ) -> None:
         """Touches private data: everything after encoding. All of it leaves through the gate."""
         n_classes = len(goal.labels) if goal.listed else self.target_bins if goal.column is not None else 1
-        kind = self.model
-        if kind == "auto":
+        kind: planning.Model = "tables" if self.model == "tables" else "gaussian"
+        if self.model == "auto":
             kind = planning.choose(len(cells), goal.features, n_classes, self.epsilon, self.delta)
+        width = len(book.slots) if kind == "tables" else Axes(book, None).width
+        planning.refuse_hopeless(kind, len(cells), width, n_classes, self.epsilon, self.delta)
         if kind == "tables":
             self._learn_tables(cells, classes, n_classes, book, goal, seed, budget)
         else:
@@ -147,6 +150,7 @@ class MomentsGenerator(BaseEstimator):
         noise = {"marginals": planned.sigma, "one_way": one, "two_way": two}
         self.facts_ = {"model": "tables", "classes": n_classes, "columns": len(book.slots), "noise": noise}
         self._ready(found, book, goal, marginals)
+        self._note_classes(found.hidden, goal)
 
     def _learn_gaussian(
         self, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target, budget: Budget
@@ -158,9 +162,16 @@ class MomentsGenerator(BaseEstimator):
             marginals = grow(cells[:, book.binned], book.cells, planned.trees, len(cells), budget)
         classes, n_classes = self._classes(cells, classes, n_classes, book, goal, marginals)
         axes = Axes(book, marginals or None)
-        found = look(cells, classes, n_classes, axes, planned, budget)
-        self.facts_ = {"model": "gaussian", "classes": n_classes, "axes": axes.width, "noise": asdict(planned)}
+        found, looked = look(cells, classes, n_classes, axes, planned, budget)
+        self.facts_ = {
+            "model": "gaussian",
+            "classes": n_classes,
+            "axes": axes.width,
+            "noise": asdict(planned),
+            **looked,
+        }
         self._ready(found, book, goal, marginals)
+        self._note_classes(found.hidden, goal)
 
     def _classes(
         self, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target,
@@ -173,6 +184,20 @@ class MomentsGenerator(BaseEstimator):
         at = book.binned.index(place)
         marginal = marginals[at] if marginals else Marginal.even(book.cells[at])
         return number_classes(cells[:, place], marginal, self.target_bins)
+
+    def _note_classes(self, hidden: list[int], goal: Target) -> None:
+        """Say which classes did not stand out; their rows are like those of all classes together."""
+        if not hidden:
+            return
+        names = [repr(goal.labels[c]) if goal.listed else f"bin {c + 1}" for c in hidden]
+        self.facts_["classes_in_the_noise"] = names
+        warnings.warn(
+            f"of the target {goal.column.name if goal.column else ''!r}, {', '.join(names)} did not stand out of the "
+            "noise: fewer rows than it takes. Their synthetic rows are like those of all classes together. Merge them "
+            "with others, or raise epsilon.",
+            UnderstudyWarning,
+            stacklevel=4,
+        )
 
     def _ready(self, model: Model, book: Codebook, goal: Target, marginals: list[Marginal]) -> None:
         self.schema_ = goal.encoder.schema

@@ -24,6 +24,7 @@ _ENOUGH = 100.0
 # Trees of marginals need this many times more rows than the noise on one of their counts.
 _TREES = 40.0
 _TOLERANCE = 1e-3
+_LADDER = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,27 @@ def multiplier(epsilon: float, delta: float) -> float:
     return smallest_noise(lambda n: [GaussianEvent(n)], epsilon, delta, tolerance=_TOLERANCE)
 
 
-def enough_epsilon(rows: int, least: float, noise_at: Callable[[float], float]) -> float | None:
-    """The smallest of 0.1, 0.2, 0.5, 1, ... at which `noise_at(epsilon)` lets `rows` stand out `least` times."""
-    for epsilon in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50):
-        if rows >= least * noise_at(epsilon):
-            return epsilon
-    return None
+def refuse_hopeless(kind: Model, rows: int, width: int, n_classes: int, epsilon: float, delta: float) -> None:
+    """Refuse, before anything is spent, a table whose average class would drown: more columns than the budget carries.
+
+    `width` is the number of columns (tables) or axes (gaussian).
+    """
+
+    def needed(given: float) -> float:
+        """The rows of a class at which the noise on a two-way cell, or on a mean, is as large as the class itself."""
+        noise = multiplier(given, delta)
+        return noise * (math.sqrt(width * (width - 1) / 2) if kind == "tables" else math.sqrt(2 * width))
+
+    if rows / n_classes >= needed(epsilon):
+        return
+    would = next((e for e in _LADDER if rows / n_classes >= needed(e)), None)
+    advice = f"An epsilon of {would:g} would do" if would is not None else "No sensible epsilon would do"
+    also = ' or model="gaussian", which asks for less' if kind == "tables" else ""
+    raise InputError(
+        f"{width} {'columns' if kind == 'tables' else 'axes'} are more than epsilon {epsilon:g} carries with {rows} rows "
+        f"in {n_classes} classes: the noise would be larger than a class. {advice}; or drop columns, merge classes,"
+        f" bring more rows{also}. Nothing was spent."
+    )
 
 
 def check_delta(delta: float) -> None:

@@ -6,7 +6,7 @@ For tables with many rows. The private part is `measure`; everything after it is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from understudy.privacy import Budget, PairTables
 
 # Rows that the label model learns from; they are the mixture's own, so more of them cost only time.
 _LABEL_ROWS = 40_000
+# A class with fewer rows than this many standard deviations of the noise on a one-way cell is not told apart.
+_STANDS_OUT = 1.0
 # How many rows of the mixture stand for one row that is asked for with a given class.
 _CANDIDATES = 4
 
@@ -30,6 +32,7 @@ class TablesModel:
     mixture: Mixture
     labels: LabelModel | None
     ratio: np.ndarray
+    hidden: list[int] = field(default_factory=list)
 
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """`n` rows of cells and their classes; all of class `wanted` if that is given."""
@@ -83,7 +86,14 @@ def learn(
     counts = np.maximum(class_counts(tables, bins.sizes, one, two), 1.0)
     ratio = counts / counts.sum()
     mixture = fit_mixture(tables, bins.sizes, counts, one, two, components=components, steps=steps, seed=seed)
+    hidden = np.flatnonzero(counts < _STANDS_OUT * one)
+    if 0 < len(hidden) < len(counts):
+        # What the tables of such a class say is noise: it is given what the others have in common.
+        seen = np.setdiff1d(np.arange(len(counts)), hidden)
+        weights = mixture.weights.copy()
+        weights[hidden] = ratio[seen] @ mixture.weights[seen] / ratio[seen].sum()
+        mixture = Mixture(mixture.chances, weights, mixture.sizes)
     labels = None
     if relabel and len(ratio) > 1:
         labels = fit_label_model(mixture, ratio, rows=_LABEL_ROWS, seed=seed)
-    return TablesModel(bins, mixture, labels, ratio)
+    return TablesModel(bins, mixture, labels, ratio, hidden.tolist() if len(counts) > 1 else [])
