@@ -1,0 +1,93 @@
+"""Attack the one look with a canary: a row that nobody else is like, there or blanked, and many releases of both.
+
+The noise is what a budget of epsilon 1 gives. The measured lower bound must stay below the claim; with the noise halved
+by hand the same attack must pass it, or it would prove nothing. Claims are compared at a large delta, where few releases
+say most. Classes are released independently of each other, so a release of many equal classes is as many releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from test_mechanism_audit import HalvedNoise, epsilon_lower_bound  # pyright: ignore[reportMissingImports]
+
+from understudy.methods.moments import plan as planning
+from understudy.methods.moments.codebook import Bins, Codebook
+from understudy.methods.moments.tables_model import measure
+from understudy.privacy import ABSENT, Budget, ClippedMoments, compose
+from understudy.privacy.calibration import smallest_noise
+from understudy.tables import Column, Schema
+
+DELTA = 1e-5
+ATTACKED = 0.05
+SCHEMA = Schema(tuple(Column(f"c{i}", "categorical", categories=("a", "z")) for i in range(2)))
+ROWS = 4
+
+
+def _budget(halve: bool) -> Budget:
+    budget = Budget(1e6, DELTA)  # roomy, so that many releases fit; the noise below is that of epsilon 1
+    if halve:
+        budget.noise = HalvedNoise(budget.noise)  # type: ignore[assignment]
+    return budget
+
+
+def _classes(canary: bool, releases: int) -> np.ndarray:
+    classes = np.repeat(np.arange(releases), ROWS).reshape(releases, ROWS)
+    classes[:, -1] = classes[:, -1] if canary else ABSENT
+    return classes.ravel()
+
+
+def tables_attack(canary: bool, halve: bool, releases: int) -> tuple[np.ndarray, float]:
+    """What the canary's own cells hold, each weighed by its noise: the most powerful test there is."""
+    mechanism = planning.plan_tables(Budget(1.0, DELTA), [], 2, planning.Shares()).mechanism
+    cells = np.zeros((releases, ROWS, 2), dtype=np.int64)
+    cells[:, -1] = 1
+    bins = Bins(Codebook(SCHEMA), [], 20)
+    classes = _classes(canary, releases)
+    found = measure(cells.reshape(-1, 2), classes, releases, bins, mechanism, _budget(halve))
+    one, two = mechanism.sigmas(2)
+    scores = (found[:, 1, 1] + found[:, 3, 3]) / one**2 + found[:, 1, 3] / two**2
+    return scores, compose(mechanism.events(2), ATTACKED).epsilon
+
+
+def moments_attack(canary: bool, halve: bool, releases: int) -> tuple[np.ndarray, float]:
+    """Count, sum and product of a canary at the clip, each weighed by its noise."""
+    noise = smallest_noise(lambda n: ClippedMoments((1.0,), n).events(), 1.0, DELTA)
+    mechanism = ClippedMoments((1.0,) * releases, noise)
+    rows = np.zeros((releases, ROWS, 1))
+    rows[:, -1] = 1.0
+    found = mechanism.release(rows.reshape(-1, 1), _classes(canary, releases), _budget(halve))
+    scores = found.counts / found.count_noise**2 + found.sums[:, 0] / found.sum_noise**2
+    scores = scores + found.products[:, 0, 0] / (2 * found.product_noise**2)
+    return scores, compose(mechanism.events(), ATTACKED).epsilon
+
+
+Attack = Callable[[bool, bool, int], tuple[np.ndarray, float]]
+BOTH = [tables_attack, moments_attack]
+
+
+def _measured(attack: Attack, halve: bool, releases: int) -> tuple[float, float]:
+    here, claim = attack(True, halve, releases)
+    there, _ = attack(False, halve, releases)
+    return epsilon_lower_bound(here, there, ATTACKED), claim
+
+
+@pytest.mark.parametrize("attack", BOTH)
+def test_a_canary_stays_below_the_claim(attack: Attack) -> None:
+    measured, claim = _measured(attack, False, 3000)
+    assert measured <= claim
+
+
+@pytest.mark.parametrize("attack", BOTH)
+def test_halved_noise_is_noticed(attack: Attack) -> None:
+    measured, claim = _measured(attack, True, 8000)
+    assert measured > claim
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", BOTH)
+def test_a_long_attack_has_power_and_stays_below_the_claim(attack: Attack) -> None:
+    measured, claim = _measured(attack, False, 100_000)
+    assert 0 < measured <= claim
