@@ -35,7 +35,8 @@ def demo(
         ],
     )
     typer.echo(
-        f"Spent: epsilon {result.spent[0]:.3g} of the {LIMIT:g} that the ledger allows. Every certificate verifies."
+        f"Spent: epsilon {result.spent[0]:.3g} of the {LIMIT:g} that the ledger allows: the generator and the distilled set "
+        "come from one look. Every certificate verifies."
     )
     typer.echo(f"Read {result.page} in a browser: what is promised, what it cost, how good it is.")
     typer.echo(f"Try: understudy verify {result.made[0].folder}")

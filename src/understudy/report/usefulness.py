@@ -74,8 +74,8 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
     model = load(release.path)
     if hasattr(model, "sample"):
         synthetic = model.sample(SAMPLED_ROWS, random_state=0)
-    elif hasattr(model, "frame"):
-        synthetic = model.frame()
+    elif hasattr(model, "distilled_"):
+        synthetic = model.distilled_
     else:
         return None
     real = None

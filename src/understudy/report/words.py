@@ -62,6 +62,16 @@ METHODS: dict[str, tuple[str, str]] = {
         "A few records are shaped until a model trained on them does as well as one trained on all. Run on a private "
         "release it costs nothing more; run on real rows it protects nobody.",
     ),
+    "one-look": (
+        "one look",
+        "A few statistics of the whole table are released once, with noise. A few records are then shaped until a model "
+        "trained on them does as well as one trained on endless samples from those statistics.",
+    ),
+    "image-moments": (
+        "image moments",
+        "Counts, means and how pixels vary together are released once for each class, with noise. Everything else is "
+        "computed from those noisy statistics.",
+    ),
     "dpkip": (
         "DP-KIP",
         "A few records are shaped until a model trained on them does well on the real rows; each step is clipped for "

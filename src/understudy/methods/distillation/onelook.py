@@ -150,6 +150,7 @@ class OneLook(Distiller):
             generator.fit(data, schema.target, schema)
         finally:
             self.drawn_ = bool(getattr(generator, "drawn_", False))
+        self.generator_ = generator  # as public as the set that is distilled from it, and paid for by the same look
         plain = TableDomain(generator.schema_)
         self._fits(plain, len(data))
         made = [
