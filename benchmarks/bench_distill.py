@@ -136,7 +136,8 @@ def convnet(pixels: np.ndarray, targets: np.ndarray, data: Data, *, steps: int, 
 def on_samples(generator: ImageMoments, data: Data, *, count: int, steps: int, affine: Affine | None, seed: int = 0) -> float:  # fmt: skip
     made = generator.sample(count, seed)
     pixels = made.images if made.images.ndim == 4 else made.images[..., None]
-    return convnet(pixels, np.eye(len(made.classes))[made.labels], data, steps=steps, affine=affine, seed=seed)
+    targets = np.eye(len(made.classes))[made.labels]
+    return convnet(pixels, targets, data, steps=steps, batch=min(256, count // 50), affine=affine, seed=seed)
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------
