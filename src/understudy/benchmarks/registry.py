@@ -10,6 +10,16 @@ from understudy.errors import InputError
 _HOMES = {
     "pima": "understudy.benchmarks.pima",
     "pate-adult": "understudy.benchmarks.pate_adult",
+    "pategan-1": "understudy.benchmarks.pategan_1",
+    "pategan-2": "understudy.benchmarks.pategan_2",
+    "pategan-3": "understudy.benchmarks.pategan_3",
+    "pategan-4": "understudy.benchmarks.pategan_4",
+    "pategan-6": "understudy.benchmarks.pategan_6",
+    "pategan-eps": "understudy.benchmarks.pategan_eps",
+    "gpate-1": "understudy.benchmarks.gpate_1",
+    "gpate-4": "understudy.benchmarks.gpate_4",
+    "gpate-6": "understudy.benchmarks.gpate_6",
+    "dpkip-3": "understudy.benchmarks.dpkip_tables",
 }
 
 
