@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -190,13 +191,27 @@ def test_a_number_of_rows_that_is_none(n: Any, frame: pd.DataFrame, schema: Sche
         small("pategan").fit(frame, schema=schema).sample(n)
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".feather"])
 def test_many_rows_stream_to_disk(suffix: str, frame: pd.DataFrame, schema: Schema, tmp_path: Path) -> None:
     generator = small("pategan").fit(frame, schema=schema)
     generator.sample_to(tmp_path / f"rows{suffix}", 150_000, random_state=0)
     rows = read_table(tmp_path / f"rows{suffix}")
     assert len(rows) == 150_000
     validate_frame(rows, schema)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory as Linux counts it")
+def test_memory_does_not_grow_with_the_number_of_rows(frame: pd.DataFrame, schema: Schema, tmp_path: Path) -> None:
+    import resource
+
+    generator = small("gan").fit(frame, schema=schema)
+
+    def peak(rows: int) -> float:
+        generator.sample_to(tmp_path / "rows.parquet", rows, random_state=0)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    before = peak(150_000)
+    assert peak(1_500_000) - before < 60  # in MiB; the whole table would take 150 and more
 
 
 @pytest.mark.parametrize(

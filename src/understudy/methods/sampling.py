@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,30 +86,32 @@ def write_samples(
 ) -> None:
     """Write `n` records to a table file, a chunk at a time: memory does not grow with their number."""
     import pyarrow as pa
-    from pyarrow import csv, parquet
 
     suffix = check_table_path(path)
     frames = sampler.stream(n, conditions, random_state)
-    if n <= CHUNK or suffix not in (".csv", ".csv.gz", ".parquet", ".pq"):
+    if n <= CHUNK:
         write_table(pd.concat(list(frames), ignore_index=True), path)
         return
-    with whole_file(path) as temporary:
+    with whole_file(path) as temporary, ExitStack() as opened:
         writer: Any = None
-        stream: Any = None
         schema: Any = None
-        try:
-            for frame in frames:
-                table = pa.Table.from_pandas(frame, preserve_index=False, schema=schema)
-                if writer is None:
-                    schema = table.schema
-                    if suffix in (".parquet", ".pq"):
-                        writer = parquet.ParquetWriter(temporary, schema)
-                    else:
-                        stream = pa.output_stream(str(temporary), compression="gzip" if suffix == ".csv.gz" else None)
-                        writer = csv.CSVWriter(stream, schema)
-                writer.write_table(table)
-        finally:
-            if writer is not None:
-                writer.close()
-            if stream is not None:
-                stream.close()
+        for frame in frames:
+            table = pa.Table.from_pandas(frame, preserve_index=False, schema=schema)
+            if writer is None:
+                schema = table.schema
+                writer = _writer(temporary, suffix, schema, opened)
+            writer.write_table(table)
+
+
+def _writer(path: Path, suffix: str, schema: Any, opened: ExitStack) -> Any:
+    """A file that takes one table after the other, closed with `opened`."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    if suffix in (".parquet", ".pq"):
+        return opened.enter_context(parquet.ParquetWriter(path, schema))
+    if suffix == ".feather":
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        return opened.enter_context(pa.ipc.new_file(str(path), schema, options=options))
+    stream = opened.enter_context(pa.output_stream(str(path), compression="gzip" if suffix == ".csv.gz" else None))
+    return opened.enter_context(csv.CSVWriter(stream, schema))
