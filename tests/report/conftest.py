@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from html_page import NASTY
 
+from understudy.methods import MomentsGenerator
 from understudy.methods.bundle import Bundle, write_bundle
 from understudy.privacy import Budget, Certificate
 from understudy.privacy.events import Event, GaussianEvent, LaplaceEvent
+from understudy.tables import Column, Schema
 
 MakeRelease = Callable[..., Path]
 
@@ -99,3 +103,26 @@ def evaluation(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return make
+
+
+@pytest.fixture(scope="session")
+def nasty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A real generator of a table whose names and categories all try to break the page, and its test rows."""
+    folder = tmp_path_factory.mktemp("nasty")
+    # text that a table file can hold: no control characters among the categories
+    labels = tuple(name for name in NASTY if "\n" not in name)
+    schema = Schema(
+        (
+            *(Column(name, "continuous", (0, 1)) for name in NASTY[:6]),
+            Column(NASTY[9], "categorical", categories=labels),
+            Column(NASTY[0] + "!", "boolean"),
+        ),
+        NASTY[0] + "!",
+    )
+    rng = np.random.default_rng(0)
+    columns: dict[str, Any] = {name: rng.random(300) for name in NASTY[:6]}
+    columns |= {NASTY[9]: rng.choice(labels, 300), NASTY[0] + "!": rng.random(300) < 0.5}
+    frame = pd.DataFrame(columns)
+    MomentsGenerator(epsilon=5, random_state=0, steps=20).fit(frame, schema=schema).save(folder / "release")
+    frame.to_parquet(folder / "test.parquet")
+    return folder / "release", folder / "test.parquet"

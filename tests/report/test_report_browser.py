@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from html_page import NASTY
 
@@ -49,7 +50,7 @@ def axe() -> str:
 
 
 @pytest.fixture
-def page_file(make_release: Make, evaluation: Make, tmp_path: Path) -> Path:
+def page_file(make_release: Make, evaluation: Make, nasty: tuple[Path, Path], tmp_path: Path) -> Path:
     """A page with every section, and a nasty name wherever one may come from elsewhere."""
     ledger = tmp_path / "ledger.db"
     book = Ledger.create(str(ledger))
@@ -60,10 +61,13 @@ def page_file(make_release: Make, evaluation: Make, tmp_path: Path) -> Path:
     releases = [
         make_release(facts={name: name for name in NASTY}, public=tuple(NASTY)),
         make_release("second", kind=NASTY[9], method=NASTY[3]),
+        make_release("pictures", kind="images", arrays={"images": np.random.default_rng(0).random((20, 8, 8))}),
+        nasty[0],
     ]
     sources = Sources(
         releases,
         [evaluation(NASTY[9], tuple(NASTY), NASTY[2])],
+        test=nasty[1],
         ledger=str(ledger),
         dataset=NASTY[0],
         audits=[audit],
@@ -91,7 +95,9 @@ def look(browser: Any, axe: str, page_file: Path, name: str, shots: str) -> None
         "[...document.querySelectorAll('svg[role=img], img')].filter(e => !e.closest('details:not([open])'))"
         ".map(e => [e.getAttribute('class'), e.getBoundingClientRect().width, e.getBoundingClientRect().height])"
     )
-    assert {"people", "curve", "certainty", "parts", "dots"} <= {kind for kind, _, _ in sizes}
+    assert {"people", "curve", "certainty", "parts", "dots", "histogram", "heatmap", "grid"} <= {
+        kind for kind, _, _ in sizes
+    }
     assert all(width > 8 and height > 8 for _, width, height in sizes), sizes
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (colour == "rgb(17, 21, 26)") == (name == "dark")

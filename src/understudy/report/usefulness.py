@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from understudy.errors import InputError
 from understudy.report import figures, words
 from understudy.report.evaluations import Scores, read_scores
@@ -135,15 +137,29 @@ def _correlations(found: Any) -> dict[str, Any]:
 
 
 def _pictures(release: Release) -> dict[str, Any] | None:
-    images = release.arrays.get("images")
-    if images is None or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[-1] not in (1, 3)):
+    """A grid of a release's pictures, class by class; None for a release that has none."""
+    if "images" in release.arrays:
+        images, labels = release.arrays["images"], release.arrays.get("labels")
+        if labels is not None and len(labels) == len(images):
+            images = images[np.argsort(labels, kind="stable")]
+        everything = len(images)
+    elif release.method == "image-moments" and release.path.is_dir():
+        from understudy.methods import load
+
+        model = load(release.path)
+        drawn = model.sample(PICTURES, random_state=0, labels=np.sort(np.arange(PICTURES) % len(model.classes_)))
+        low, high = drawn.value_range
+        images, everything = (drawn.images.astype(np.float32) - low) / (high - low), None
+    else:
         return None
-    few = images[:PICTURES]
-    if few.ndim == 4 and few.shape[-1] == 1:
-        few = few[..., 0]
+    if images.ndim == 4 and images.shape[-1] == 1:
+        images = images[..., 0]
+    if images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[-1] != 3):
+        return None
+    few = images[:: max(1, -(-len(images) // PICTURES))][:PICTURES]
     return {
         "name": shown(release.path.name),
         "shown": len(few),
-        "all": len(images),
+        "all": everything,
         "source": figures.picture(figures.grid(few)),
     }
