@@ -213,13 +213,15 @@ def drawn(generator: Any, rows: int, schema: Any, seed: int) -> Any:
 
 def epsilons(generator: Any) -> dict[str, float]:
     """The certificate's epsilon, which holds for every dataset, and the data-dependent one where it was kept."""
-    release = generator.certificate_.body["release"]
-    dependent = release.get("data_dependent_epsilon")
+    found: dict[str, float] = {}
     epsilon = generator.certificate_.epsilon
-    return {
-        "epsilon": math.inf if epsilon is None else float(epsilon),
-        "epsilon_data_dependent": math.nan if dependent is None else float(dependent),
-    }
+    if epsilon is not None and math.isfinite(epsilon):
+        dependent = generator.certificate_.body["release"].get("data_dependent_epsilon")
+        found |= {
+            "epsilon": float(epsilon),
+            "epsilon_data_dependent": math.nan if dependent is None else float(dependent),
+        }
+    return found
 
 
 def panel_scores(

@@ -88,6 +88,19 @@ def show_result(name: Name, size: SizeOption = "full", out: Out = RESULTS, json:
     _print(read(result_path(out, benchmark.id, size)), out, json)
 
 
+@bench.command("document")
+def write_document(
+    results: Annotated[Path, typer.Option(help="Folder of the results.", show_default=True)] = RESULTS,
+    out: Annotated[Path, typer.Option(help="The page to write.", show_default=True)] = Path("docs/results.md"),
+) -> None:
+    """Write the page of all results, each with its command."""
+    from understudy.benchmarks.document import document
+    from understudy.tables.files import write_text
+
+    write_text(out, document(results))
+    typer.echo(f"Wrote {out}.")
+
+
 def _print(result: Result, out: Path, json: bool) -> None:
     body = result.body
     if json:

@@ -1,0 +1,126 @@
+"""docs/results.md, made from the results on disk: every table with its command, machine and both kinds of epsilon."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from understudy.benchmarks import registry
+from understudy.benchmarks.result import Result, read
+from understudy.errors import InputError
+
+_HEAD = """# Results
+
+Made by `understudy bench document`, from the files in `benchmarks/results/`; do not edit. Each table says the command that
+made it. "Paper" is the figure that the paper prints, "measured" ours: the mean over repeats, and its 95 % interval where
+there are several.
+
+ε unconditional holds for every dataset, and is what a budget enforces. ε data-dependent is what the papers report; it is
+itself private, and shown only because these datasets are public. Rows marked *unsafe* do something that no guarantee
+covers. Quick results show that a table runs; they are not to be quoted.
+"""
+
+
+def document(folder: str | Path) -> str:
+    """The page for all results in a folder; full ones before quick ones, in the order of `bench list`."""
+    found: list[Result] = []
+    others: list[tuple[str, str]] = []
+    for path in sorted(Path(folder).glob("*.json")):
+        try:
+            result = read(path)
+        except InputError:
+            others.append((path.name, _command(path)))
+            continue
+        found.append(Result({**result.body, "file": path.name}))
+    if not found:
+        raise InputError(f"there are no results in {folder}: make some with `understudy bench run`.")
+    order = {name: place for place, name in enumerate((*registry.names(), "comparison"))}
+    # Of a table that ran at full size, the quick run is no news.
+    full = {result.body["benchmark"] for result in found if result.body["size"] == "full"}
+    kept = [r for r in found if r.body["size"] == "full" or r.body["benchmark"] not in full]
+    kept.sort(key=lambda r: (r.body["size"] != "full", order.get(r.body["benchmark"], len(order))))
+    parts = [_HEAD, *(_section(result) for result in kept), _missing(kept)]
+    if others:
+        listed = "\n".join(f"| [{name}](../benchmarks/results/{name}) | {command} |" for name, command in others)
+        parts.append(f"## Other measurements\n\n| file | command |\n|---|---|\n{listed}\n")
+    return "\n".join(part for part in parts if part)
+
+
+def _command(path: Path) -> str:
+    try:
+        body = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return ""
+    command = body.get("command") if isinstance(body, dict) else None
+    return f"`{command}`" if isinstance(command, str) else ""
+
+
+def _section(result: Result) -> str:
+    body = result.body
+    machine = body["machine"]
+    lines = [
+        f"## {body['title']}",
+        "",
+        f"`{body['command']}` ({body['size']}), {body['created'][:10]}: {body['seconds']:.0f} s on {machine['cores']} cores "
+        f"({machine['cpu']}). [Everything measured](../benchmarks/results/{body['file']}).",
+        "",
+    ]
+    for table, rows in result.tables().items():
+        lines += _table(table, rows)
+    unsafe = dict.fromkeys(row["unsafe"] for row in result.rows if "unsafe" in row)
+    lines += [f"- *Unsafe*: {reason}" for reason in unsafe]
+    lines += [f"- {note}" for note in body["notes"]]
+    return "\n".join([*lines, ""])
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line a row of the table, its metrics side by side."""
+    metrics = list(dict.fromkeys(row["metric"] for row in rows))
+    papers = any(row["paper"] is not None for row in rows)
+    private = any("epsilon" in row for row in rows)
+    noted = any("note" in row for row in rows)
+    head = [""]
+    for metric in metrics:
+        head += [f"{metric}, paper"] if papers else []
+        head.append(metric if not papers else f"{metric}, measured")
+    head += ["ε paper", "ε unconditional", "ε data-dependent"] if private else []
+    head += ["note"] if noted else []
+    lines = [f"**{title}**", "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for name in dict.fromkeys(row["row"] for row in rows):
+        mine = {row["metric"]: row for row in rows if row["row"] == name}
+        any_row = next(iter(mine.values()))
+        cells = [name + (" *(unsafe)*" if "unsafe" in any_row else "")]
+        for metric in metrics:
+            row = mine.get(metric)
+            cells += [_number(row["paper"] if row else None)] if papers else []
+            cells.append(_measured(row) if row else "")
+        if private:
+            epsilon = any_row.get("epsilon", {})
+            cells += [_number(epsilon.get(kind)) for kind in ("paper", "unconditional", "data_dependent")]
+        if noted:
+            cells.append(any_row.get("note", ""))
+        lines.append("| " + " | ".join(cells) + " |")
+    return [*lines, ""]
+
+
+def _missing(kept: Sequence[Result]) -> str:
+    have = {result.body["benchmark"] for result in kept if result.body["size"] == "full"}
+    lacking = [name for name in registry.names() if name not in have]
+    if not lacking:
+        return ""
+    return f"## Not yet measured at full size\n\n{', '.join(f'`{name}`' for name in lacking)}: `understudy bench run ID --size full`.\n"
+
+
+def _measured(row: Mapping[str, Any]) -> str:
+    mean = _number(row["mean"])
+    if row.get("low") is None or row.get("high") is None or not mean:
+        return mean
+    return f"{mean} ({_number(row['low'])} to {_number(row['high'])})"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:,.0f}"
