@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow check docs bench-quick lock clean
+.PHONY: demo test test-slow check docs bench-quick lock clean peers
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Understudy needs Python 3.11 or newer; say PYTHON=python3.11 make ..."; exit 2; }
@@ -34,6 +34,10 @@ docs: $(STAMP)
 
 bench-quick: $(STAMP)
 	$(BIN)/python -m pytest benchmarks -o addopts="" -o python_files="bench_*.py" --benchmark-only
+
+# Other people's synthesisers, each in an environment of its own (benchmarks/peers/compare.py drives them).
+peers: $(STAMP)
+	-for name in smartnoise dpmm; do $(BIN)/python benchmarks/peers/make_env.py $$name; done
 
 lock:
 	$(BIN)/python -m pip install --quiet uv
