@@ -114,7 +114,7 @@ def advise(
     target = f" --target {schema.target}" if schema.target else ""
     choices = [_moments(facts, schema_file, target)]
     if facts.classes > 1:
-        choices.append(_pate(facts, public_rows, target))
+        choices += [_distilled(facts, schema_file, target), _pate(facts, public_rows, target)]
     choices.append(_dpsgd(facts, schema_file, target))
     return Advice(facts, tuple(choices), tuple(_warnings(facts, schema, choices, public_rows)))
 
@@ -154,6 +154,22 @@ def _moments(facts: Facts, schema_file: str, target: str) -> Choice:
         why,
         f"understudy synthesize DATA --method moments --schema {schema_file}{target} "
         f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out synthetic.csv",
+    )
+
+
+def _distilled(facts: Facts, schema_file: str, target: str) -> Choice:
+    outlook, why = _outlook(facts)
+    each = max(1, min(10, facts.rows // facts.classes))
+    return Choice(
+        "distilled set",
+        "one-look",
+        {"per_class": each, "epsilon": facts.epsilon, "delta": facts.delta},
+        "one look: the same statistics",
+        1,
+        outlook,
+        why,
+        f"understudy distill DATA --schema {schema_file}{target} --per-class {each} "
+        f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out distilled",
     )
 
 

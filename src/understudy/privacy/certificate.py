@@ -146,6 +146,7 @@ class Certificate:
         """Write atomically: the whole file or none of it."""
         target = Path(path)
         text = json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n"
+        name = None
         try:
             handle, name = tempfile.mkstemp(dir=target.parent, prefix=".certificate")
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -156,6 +157,9 @@ class Certificate:
             Path(name).replace(target)
         except OSError as error:
             raise InputError(f"cannot write the certificate to {target}: {error.strerror or error}.") from None
+        finally:
+            if name is not None:
+                Path(name).unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | Path) -> Certificate:

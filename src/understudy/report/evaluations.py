@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from understudy.evaluation.result import Evaluation, Setting, TableEvaluation
 
 NAMES = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "accuracy": "accuracy"}
+_ENOUGH_TO_RANK = 5
 RANKING = {
     "auroc": "Agreement on which classifier is better, by AUROC (1 is always, 0.5 is by chance)",
     "auprc": "The same by AUPRC",
@@ -106,7 +107,8 @@ def _table(table: TableEvaluation, evaluation: Evaluation, metric: str) -> Score
         )
         for name in evaluation.classifiers
     )
-    others = tuple((RANKING.get(name, name), value) for name, value in table.ranking.items())
+    ranked = table.ranking if len(evaluation.classifiers) >= _ENOUGH_TO_RANK else {}
+    others = tuple((RANKING.get(name, name), value) for name, value in ranked.items())
     return Scores(table.name, metric, rows, others, (*evaluation.notes, *table.notes), evaluation.seeds)
 
 

@@ -12,10 +12,11 @@ from understudy.errors import InputError
 from understudy.report import figures, words
 from understudy.report.evaluations import Scores, read_scores
 from understudy.report.facts import Release
-from understudy.report.text import shown
+from understudy.report.text import number, shown
 
 SAMPLED_ROWS = 5000
 PICTURES = 100
+RECORDS, RECORD_COLUMNS = 10, 6
 
 
 def usefulness(
@@ -23,11 +24,13 @@ def usefulness(
 ) -> dict[str, Any]:
     """Everything of the section, ready for the page."""
     scores = [score for path in evaluations for score in read_scores(path)]
-    tables = [_table(release, test) for release in releases if release.kind in ("generator", "distilled")]
+    tables = [_table(release, test) for release in releases if release.kind == "generator"]
+    records = [_records(release) for release in releases if release.kind == "distilled"]
     return {
         "headline": [s.headline for s in scores if s.headline],
         "scores": [_scores(s) for s in scores],
         "tables": [t for t in tables if t is not None],
+        "records": [r for r in records if r is not None],
         "pictures": [p for release in releases if (p := _pictures(release))],
         "test": shown(Path(test).name) if test is not None else None,
     }
@@ -74,12 +77,7 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
     from understudy.tables import read_table
 
     model = load(release.path)
-    if hasattr(model, "sample"):
-        synthetic = model.sample(SAMPLED_ROWS, random_state=0)
-    elif hasattr(model, "distilled_"):
-        synthetic = model.distilled_
-    else:
-        return None
+    synthetic = model.sample(SAMPLED_ROWS, random_state=0)
     real = None
     if test is not None:
         table = read_table(test)
@@ -121,6 +119,25 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
         if real is None or not columns
         else sum(c.distance or 0.0 for c in columns) / len(columns),
         "correlations": None if together is None else _correlations(together),
+    }
+
+
+def _records(release: Release) -> dict[str, Any] | None:
+    """The first records of a distilled table, the target first."""
+    if release.schema is None or release.path.is_file():
+        return None
+    from understudy.methods import load
+    from understudy.tables.io import as_frame
+
+    frame = as_frame(load(release.path).distilled_)
+    names = sorted(release.schema.names, key=lambda name: name != release.schema.target)[:RECORD_COLUMNS]  # type: ignore[union-attr]
+    rows = frame[names].iloc[:: max(1, -(-len(frame) // RECORDS))].head(RECORDS).itertuples(index=False)
+    return {
+        "name": shown(release.path.name),
+        "names": [shown(name, 40) for name in names],
+        "rows": [[number(cell) if isinstance(cell, float) else shown(cell, 40) for cell in row] for row in rows],
+        "all": len(frame),
+        "more": len(release.schema) - len(names),
     }
 
 
