@@ -16,7 +16,7 @@ from understudy.errors import InputError
 from understudy.evaluation.classifiers import FOUR, TWELVE
 from understudy.tables import Column, Schema
 
-TABLES = ("pategan-1", "pategan-2", "pategan-3", "pategan-4", "pategan-6", "pategan-eps", "gpate-1", "gpate-4", "gpate-6", "dpkip-3")  # fmt: skip
+TABLES = ("pategan-1", "pategan-2", "pategan-3", "pategan-4", "pategan-5", "pategan-6", "pategan-eps", "gpate-1", "gpate-4", "gpate-6", "dpkip-3")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from understudy.errors import InputError
 from understudy.evaluation import FIVE, FOUR, TWELVE, score
-from understudy.evaluation.classifiers import REPLACED, missing, panel
+from understudy.evaluation.classifiers import DEFAULTS, REPLACED, missing, panel
 from understudy.evaluation.features import Featuriser, Rows, prepare
 from understudy.evaluation.scores import METRICS, Scores, fit_and_score, metrics, place_of
 from understudy.tables import Column, Schema
@@ -31,12 +31,14 @@ def test_the_panels_are_those_of_the_papers() -> None:
     assert FOUR["bagging"](0)[-1].n_estimators == 100
     assert FOUR["mlp"](0)[-1].hidden_layer_sizes == (18, 18, 18)
     assert missing(TWELVE) == {}
+    assert missing(DEFAULTS) == {}
+    assert set(DEFAULTS) == set(TWELVE)
 
 
 def test_unknown_panels_are_refused() -> None:
     assert panel("five") is FIVE
     assert panel(FOUR) is FOUR
-    with pytest.raises(InputError, match="no classifiers 'six'; known are five, four, twelve"):
+    with pytest.raises(InputError, match="no classifiers 'six'; known are five, four, twelve, defaults"):
         panel("six")
     with pytest.raises(InputError, match="names no classifier"):
         panel({})

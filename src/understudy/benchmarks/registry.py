@@ -14,6 +14,7 @@ _HOMES = {
     "pategan-2": "understudy.benchmarks.pategan_2",
     "pategan-3": "understudy.benchmarks.pategan_3",
     "pategan-4": "understudy.benchmarks.pategan_4",
+    "pategan-5": "understudy.benchmarks.pategan_5",
     "pategan-6": "understudy.benchmarks.pategan_6",
     "pategan-eps": "understudy.benchmarks.pategan_eps",
     "gpate-1": "understudy.benchmarks.gpate_1",

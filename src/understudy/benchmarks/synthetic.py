@@ -117,6 +117,8 @@ def _measure(settings: Mapping[str, Any], repeat: int) -> dict[str, float]:
     train, test, schema, positive = split(settings["dataset"], repeat)
     train = thinned(train, schema.target, settings.get("train_rows"), repeat)
     test = thinned(test, schema.target, settings.get("test_rows"), repeat)
+    if settings.get("leak"):
+        train, test, schema = _with_the_state(train, test, schema, repeat)
     features = Featuriser(schema, schema.target)
     found: dict[str, float] = {}
     if settings["method"] == "real":
@@ -269,6 +271,23 @@ def _setting_a(frozen: tuple[tuple[str, Any], ...], seed: int) -> dict[str, dict
     features = Featuriser(schema, schema.target)
     real = features.rows(thinned(train, schema.target, settings["rows"], seed))
     return panel_scores(settings, features, positive, real, features.rows(test), seed)
+
+
+def _with_the_state(train: Any, test: Any, schema: Any, seed: int) -> tuple[Any, Any, Any]:
+    """Epileptic with a 179th column as its file has it: the recorded state 1 to 5, of which 1 is the label itself.
+
+    Only which of five states is which matters here, so those without a seizure get one of the four others at random.
+    """
+    import numpy as np
+
+    from understudy.tables import Column, Schema
+
+    random = np.random.default_rng(seed)
+    wider = [
+        frame.assign(state=np.where(frame[schema.target] == 1, 1, random.integers(2, 6, len(frame))))
+        for frame in (train, test)
+    ]
+    return wider[0], wider[1], Schema((Column("state", "integer", (1, 5)), *schema.columns), schema.target)
 
 
 def _permutation(rows: int, seed: int) -> Any:

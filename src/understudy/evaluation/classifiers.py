@@ -2,6 +2,7 @@
 
 - `TWELVE`: PATE-GAN's twelve (Table 1). PATE-GAN prints no settings; they are those of DP-KIP's Table 7.
 - `FOUR`: G-PATE's four for credit, with the settings of its appendix on model structures.
+- `DEFAULTS`: the twelve as their libraries set them when nothing is said.
 - `FIVE`: a quick panel of our own with today's usual settings: five kinds of model, seconds on 20,000 rows.
 
 All take a design matrix of `understudy.evaluation.features`. Models that mind the scale of a column (linear ones, LDA,
@@ -220,11 +221,40 @@ FIVE: Mapping[str, Factory] = {
     "xgboost": _quick_xgboost,
 }
 
-PANELS: Mapping[str, Mapping[str, Factory]] = {"five": FIVE, "four": FOUR, "twelve": TWELVE}
+
+def _defaults(name: str, kind: str, scaled: bool, seeded: bool = True, **settings: Any) -> Factory:
+    def make(seed: int) -> Any:
+        import importlib
+
+        given = settings | ({"random_state": seed} if seeded else {})
+        model = getattr(importlib.import_module(f"sklearn.{name}"), kind)(**given)
+        return _scaled(model) if scaled else model
+
+    return make
+
+
+# The same twelve as scikit-learn and XGBoost set them when nothing is said, as PATE-GAN, which prints no settings, may have
+# had them. Bernoulli naive Bayes then splits standardised columns at zero.
+DEFAULTS: Mapping[str, Factory] = {
+    "logistic regression": _defaults("linear_model", "LogisticRegression", True, max_iter=1000),
+    "random forest": _defaults("ensemble", "RandomForestClassifier", False),
+    "gaussian nb": _gaussian_nb,
+    "bernoulli nb": _defaults("naive_bayes", "BernoulliNB", True, seeded=False),
+    "linear svm": _defaults("svm", "LinearSVC", True),
+    "decision tree": _defaults("tree", "DecisionTreeClassifier", False),
+    "lda": _defaults("discriminant_analysis", "LinearDiscriminantAnalysis", True, seeded=False),
+    "adaboost": _defaults("ensemble", "AdaBoostClassifier", False),
+    "bagging": _defaults("ensemble", "BaggingClassifier", False),
+    "gradient boosting": _defaults("ensemble", "GradientBoostingClassifier", False),
+    "mlp": _mlp,
+    "xgboost": _xgboost,
+}
+
+PANELS: Mapping[str, Mapping[str, Factory]] = {"five": FIVE, "four": FOUR, "twelve": TWELVE, "defaults": DEFAULTS}
 
 
 def panel(name: str | Mapping[str, Factory]) -> Mapping[str, Factory]:
-    """A panel by its name (five, four, twelve), or one of your own handed through."""
+    """A panel by its name (five, four, twelve, defaults), or one of your own handed through."""
     if not isinstance(name, str):
         if not name:
             raise InputError("`classifiers` names no classifier.")
