@@ -41,6 +41,7 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "In one breath" in page
     assert page.count("promise recomputed") == len(releases)
     assert "cost nothing more" in page
+    assert page.count("Predictions of") == 2
 
 
 def test_demo_replaces_its_own_folder(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from understudy.errors import InputError
 from understudy.report import figures, words
 from understudy.report.evaluations import Scores, read_scores
 from understudy.report.facts import Release
-from understudy.report.text import number, shown
+from understudy.report.text import number, percent, shown
 
 SAMPLED_ROWS = 5000
 PICTURES = 100
@@ -26,8 +26,10 @@ def usefulness(
     scores = [score for path in evaluations for score in read_scores(path)]
     tables = [_table(release, test) for release in releases if release.kind == "generator"]
     records = [_records(release) for release in releases if release.kind == "distilled"]
+    predicted = [p for release in releases if (p := _predictions(release, test))]
     return {
-        "headline": [s.headline for s in scores if s.headline],
+        "headline": [*(s.headline for s in scores if s.headline), *(_told(p) for p in predicted)],
+        "predicted": predicted,
         "scores": [_scores(s) for s in scores],
         "tables": [t for t in tables if t is not None],
         "records": [r for r in records if r is not None],
@@ -120,6 +122,34 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
         else sum(c.distance or 0.0 for c in columns) / len(columns),
         "correlations": None if together is None else _correlations(together),
     }
+
+
+def _predictions(release: Release, test: str | Path | None) -> dict[str, Any] | None:
+    """How many real test rows a classifier (or a distilled set's predictor) gets right; None where it cannot be told."""
+    if test is None or release.kind not in ("classifier", "distilled") or release.path.is_file():
+        return None
+    from understudy.methods import load
+    from understudy.tables import read_table
+
+    table = read_table(test)
+    if release.schema is None or release.schema.target is None or release.schema.target not in table:
+        return None
+    truth = table[release.schema.target].astype(str).to_numpy()
+    said = np.asarray(load(release.path).predict(table)).astype(str)
+    return {
+        "name": shown(release.path.name),
+        "what": "The classifier" if release.kind == "classifier" else "The predictor of the distilled set",
+        "right": float(np.mean(said == truth)),
+        "majority": float(np.unique(truth, return_counts=True)[1].max() / len(truth)),
+        "rows": len(truth),
+    }
+
+
+def _told(predicted: dict[str, Any]) -> str:
+    return (
+        f"{predicted['what']} gets {percent(predicted['right'])} of {predicted['rows']:,} real test rows right; always naming "
+        f"the most frequent class would get {percent(predicted['majority'])}."
+    )
 
 
 def _records(release: Release) -> dict[str, Any] | None:
