@@ -180,3 +180,12 @@ def test_the_page_is_written_whole_or_not_at_all(make_release: Make, tmp_path: P
 
 def test_infinite_epsilon_has_odds() -> None:
     assert Odds(math.inf, 0.0).for_rows(5).posterior() == 1
+
+
+def test_many_statistics_are_told_as_one(make_release: Make) -> None:
+    events = tuple(GaussianEvent(20.0 + i) for i in range(9))
+    text = Page(render(Sources([make_release(events=events)]))).text
+    assert "9 kinds of statistics" in text
+    assert "Gaussian noise 20 to 28 times" in text
+    assert "100 %" in text
+    assert "99.999" not in text

@@ -139,7 +139,7 @@ def spending_words(spent: Sequence[Share]) -> list[tuple[str, str, float]]:
         f"{len(statistics)} kinds of statistics, each released once, with Gaussian noise {number(min(noise))} to "
         f"{number(max(noise))} times as large as the most that one row can change."
     )
-    told = ("Noisy statistics", sentence, sum(one.share for one in statistics))
+    told = ("Noisy statistics", sentence, round(sum(one.share for one in statistics), 12))
     return [told, *((*event_words(one.event), one.share) for one in spent if one not in statistics)]
 
 
