@@ -113,9 +113,10 @@ def test_results_go_to_json_and_back(found: Evaluation) -> None:
 
 def test_seeds_make_an_interval() -> None:
     assert Interval.of([0.5]) == Interval(0.5, None, None, (0.5,))
-    found = Interval.of([0.4, 0.6])
+    found = Interval.of([0.49, 0.51])
     assert found.mean == 0.5
-    assert found.low == pytest.approx(0.5 - 12.706 * 0.1, abs=1e-3)
+    assert found.low == pytest.approx(0.5 - 12.706 * 0.01, abs=1e-3)
+    assert Interval.of([0.4, 0.6]) == Interval(0.5, 0.0, 1.0, (0.4, 0.6))
 
 
 # ---- rankings ---------------------------------------------------------------------------------------------------
@@ -153,6 +154,7 @@ def test_importance_is_the_correlation_with_the_label() -> None:
     x = np.array([[0, 5, 1], [0, 5, 0], [1, 5, 1], [1, 5, 0]], dtype=np.float32)
     assert feature_importance(x, y).tolist() == pytest.approx([1, 0, 0])
     assert feature_importance(1 - x, y).tolist() == pytest.approx([1, 0, 0])
+    assert feature_importance(x[:0], y[:0]).tolist() == [0, 0, 0]
 
 
 # ---- fidelity ---------------------------------------------------------------------------------------------------

@@ -26,7 +26,10 @@ def feature_importance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     With more than two classes, the largest over the classes.
     """
-    centred = np.nan_to_num(x.astype(np.float64) - np.nanmean(x.astype(np.float64), axis=0))
+    if len(x) == 0:
+        return np.zeros(x.shape[1])
+    wide = x.astype(np.float64)
+    centred = np.nan_to_num(wide - np.nanmean(wide, axis=0))
     scale = np.sqrt((centred**2).sum(axis=0))
     found = np.zeros(x.shape[1])
     for label in np.unique(y)[-max(1, len(np.unique(y)) - 1) :]:

@@ -58,7 +58,7 @@ AS_PRIVATE_AS_THE_ROWS = (
 
 @dataclass(frozen=True)
 class Interval:
-    """The mean over seeds with Student's 95 % interval, and the value of each seed."""
+    """The mean over seeds with Student's 95 % interval, cut to the 0 to 1 of every score, and the value of each seed."""
 
     mean: float
     low: float | None
@@ -74,7 +74,7 @@ class Interval:
         from scipy import stats
 
         half = float(stats.t.ppf(0.975, n - 1)) * float(np.std(values, ddof=1)) / math.sqrt(n)
-        return cls(mean, mean - half, mean + half, tuple(values))
+        return cls(mean, max(0.0, mean - half), min(1.0, mean + half), tuple(values))
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Interval:

@@ -93,7 +93,7 @@ def fit_and_score(factory: Factory, train: Rows, test: Rows, classes: int, posit
         train, test = (Rows(rows.x, (rows.y == positive).astype(np.int64)) for rows in (train, test))
     chances = predict(factory, train, test.x, classes, seed, notes)
     found = metrics(test.y, chances, notes)
-    return Scores(**found, seconds=time.perf_counter() - began, note="; ".join(notes))
+    return Scores(**found, seconds=time.perf_counter() - began, note="; ".join(dict.fromkeys(notes)))
 
 
 def predict(factory: Factory, train: Rows, x: np.ndarray, classes: int, seed: int, notes: list[str]) -> np.ndarray:
