@@ -91,5 +91,5 @@ def test_a_long_gradient_is_cut_to_the_clip_exactly() -> None:
         args = (support, labels, points, targets, jnp.arange(1), held)
         cut = clipped_sum(ReLUKernel(5), 1e-3, *args, 1e-6)
         whole = clipped_sum(ReLUKernel(5), 1e-3, *args, 1e9)
-        assert np.linalg.norm(cut) == pytest.approx(1e-6, rel=1e-6)
-        np.testing.assert_allclose(cut / np.linalg.norm(cut), whole / np.linalg.norm(whole), rtol=1e-6)
+        assert np.linalg.norm(cut) == pytest.approx(1e-6, rel=1e-5)
+        np.testing.assert_allclose(cut / np.linalg.norm(cut), whole / np.linalg.norm(whole), rtol=1e-4)

@@ -11,7 +11,9 @@ from __future__ import annotations
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 import math
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +37,8 @@ Floats = NDArray[np.float64]
 
 # The share of delta that padded Poisson batches may use up.
 OVERFLOW_SHARE = 1e-3
+
+T = TypeVar("T")
 
 
 class PrepaidAnswers:
@@ -93,8 +97,8 @@ class PrepaidSteps:
     `slots`; a batch that is larger loses its last rows. A run in which that happens never is the run that was accounted
     for, so its probability p, over all steps, costs delta (1 + e^epsilon) p, which is charged too.
 
-    `ahead` noise vectors are drawn by threads while the caller computes; each is used once. What they hold depends on
-    nothing private, so when they are drawn says nothing either.
+    `ahead` batches and noise vectors are drawn by threads while the caller computes; each is used once. What they hold
+    depends on no row, so when they are drawn says nothing either.
     """
 
     def __init__(
@@ -111,12 +115,17 @@ class PrepaidSteps:
         self._budget = budget
         budget.charge(*step_events(mechanism, steps, rows, slots, budget.epsilon))
         self._ahead = 0 if isinstance(budget.noise, UnsafeSeededNoise) else ahead
-        self._threads: ThreadPoolExecutor | None = None
-        self._drawing: deque[Future[Floats]] = deque()
+        self._threads = ThreadPoolExecutor(self._ahead) if self._ahead else None
+        self._batches: deque[Future[Ints]] = deque()
+        self._noises: deque[Future[Floats]] = deque()
 
     def batch(self) -> Ints:
         """Private. The positions of the next Poisson batch, at most `slots`."""
-        noise = _noise_at(self._budget, 2 * self.used)
+        if self._threads is None:
+            return self._batch(_noise_at(self._budget, 2 * self.used))
+        return self._early(self._batches, lambda: self._batch(self._budget.noise))
+
+    def _batch(self, noise: NoiseSource) -> Ints:
         drawn = np.flatnonzero(noise.uniform(self.rows) < self.mechanism.sampling_rate)
         return drawn[: self.slots].astype(np.int64)
 
@@ -139,17 +148,19 @@ class PrepaidSteps:
         return total + self._noise(sigma, len(total))
 
     def _noise(self, sigma: float, size: int) -> Floats:
-        if not self._ahead:
-            return _noise_at(self._budget, 2 * self.used + 1).gaussian(sigma, size)
         if self._threads is None:
-            self._threads = ThreadPoolExecutor(self._ahead)
-        left = self.steps - self.used  # `used` counts the step that is being released
-        while len(self._drawing) < min(self._ahead, left) + 1:
-            self._drawing.append(self._threads.submit(self._budget.noise.gaussian, sigma, size))
-        drawn = self._drawing.popleft().result()
+            return _noise_at(self._budget, 2 * self.used + 1).gaussian(sigma, size)
+        drawn = self._early(self._noises, lambda: self._budget.noise.gaussian(sigma, size))
         if self.used == self.steps:
-            self._threads.shutdown(wait=False)
+            self._threads.shutdown(wait=False, cancel_futures=True)
         return drawn
+
+    def _early(self, queue: deque[Future[T]], draw: Callable[[], T]) -> T:
+        """The oldest draw of a queue, which is filled up first."""
+        assert self._threads is not None
+        while len(queue) <= self._ahead:
+            queue.append(self._threads.submit(draw))
+        return queue.popleft().result()
 
     def skip(self) -> None:
         """Count a step that an interrupted run has drawn and kept; it is not drawn again."""

@@ -133,8 +133,8 @@ def distil_privately(
             slots[: len(chosen)] = chosen
             held = np.arange(paid.slots) < len(chosen)
             total = clipped_sum(kernel, ridge, support, labels, rows, wanted, slots, held, paid.mechanism.clip)
-            noisy = paid.release(np.asarray(total).ravel(), len(chosen)).reshape(shape) / nominal
-            support, state = _move(learning_rate, support, state, noisy)
+            noisy = paid.release(np.asarray(total).ravel(), len(chosen)) / nominal
+            support, state = _move(learning_rate, support, state, noisy.astype(np.float32).reshape(shape))
             if progress is not None and (step + 1) % _CHUNK == 0:
                 progress(step + 1, float("nan"))
         found = np.asarray(support, dtype=np.float32)
@@ -155,8 +155,9 @@ def clipped_sum(
 ) -> Array:
     """Touches private data: the sum over the batch of each record's own gradient, clipped to norm `clip`."""
     t = terms(kernel, ridge, support, labels, rows[slots].astype(support.dtype), targets[slots].astype(support.dtype))
-    shrink = jnp.minimum(1.0, clip * (1 - 1e-9) / jnp.maximum(norms(t), 1e-300))
-    return weighted_sum(t, jnp.where(held, shrink, 0.0))
+    # The factor pays for the rounding of the sum, which leaves in float32.
+    shrink = jnp.minimum(1.0, clip * (1 - 1e-6) / jnp.maximum(norms(t), 1e-300))
+    return weighted_sum(t, jnp.where(held, shrink, 0.0)).astype(jnp.float32)
 
 
 @jax.jit
