@@ -1,7 +1,8 @@
-"""What the site needs beyond Markdown. Three things, so that the same pages read well on a code host and on the site:
+"""What the site needs beyond Markdown. Four things, so that the same pages read well on a code host and on the site:
 
 - Files outside docs/ that a page links to are brought in: CONTRIBUTING.md, CHANGELOG.md and SECURITY.md as pages of their
   own, everything else (results, the lock file, sources) as a file to look at.
+- A guide or method that the navigation forgot is added to it.
 - The reference of the command line is made from the commands themselves.
 - The info string of a tested block, `bash test`, becomes plain `bash`.
 """
@@ -18,8 +19,20 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
+SECTIONS = {"Guides": "guides", "Methods": "methods"}
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 _TESTED = re.compile(r"^(\s*)```(bash|console|python|sh|yaml) (?:test|shown)(?: \S+)?$", re.MULTILINE)
+
+
+def on_config(config: Any) -> Any:
+    """A guide or method that the navigation does not name stands at the end of its section."""
+    for entry in config.nav:
+        for title, pages in entry.items() if isinstance(entry, dict) else ():
+            folder = SECTIONS.get(title)
+            if folder is not None:
+                there = sorted(f"{folder}/{page.name}" for page in (ROOT / "docs" / folder).glob("*.md"))
+                pages += [page for page in there if page not in pages]
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:
