@@ -36,7 +36,7 @@ def report(
     releases: Annotated[list[Path], typer.Argument(help="Folders of releases, or certificates.")],
     out: Annotated[Path, typer.Option(help="The page to write: one .html file.")] = Path("report.html"),
     evaluation: Annotated[
-        list[Path] | None, typer.Option(help="A result of `understudy evaluate --json`; may be repeated.")
+        list[Path] | None, typer.Option(help="A result of `understudy evaluate --out`; may be repeated.")
     ] = None,
     test: Annotated[
         Path | None,

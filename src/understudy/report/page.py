@@ -25,7 +25,7 @@ from understudy.tables.files import check_writable, write_text
 class Sources:
     """What a page is made from. Only `releases` is needed.
 
-    - `evaluations`: files that `understudy evaluate --json` wrote.
+    - `evaluations`: files that `understudy evaluate --out` wrote.
     - `test`: a real table for the comparison of distributions. Its shares are shown as they are: real test rows are a
       use of private data, and the page says so.
     - `ledger` and `dataset`: the history to show.
