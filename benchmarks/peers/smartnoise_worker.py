@@ -1,5 +1,7 @@
 """Runs inside the peer's environment: seconds of each PATE-GAN iteration of smartnoise-synth, as JSON on one line.
 
+Seconds of the clock and of the processor: the second are the same however busy the machine is.
+
     python smartnoise_worker.py ROWS.npy TEACHERS ITERATIONS
 
 The peer has no option for the number of teachers (it takes rows // 1000), so the attribute is held from outside. It is
@@ -22,7 +24,7 @@ class Enough(Exception):
     """So many iterations were timed."""
 
 
-def measure(rows: np.ndarray, teachers: int, iterations: int) -> list[float]:
+def measure(rows: np.ndarray, teachers: int, iterations: int) -> dict[str, list[float]]:
     class Held(peer.PATEGAN):
         @property
         def num_teachers(self) -> int:
@@ -36,7 +38,7 @@ def measure(rows: np.ndarray, teachers: int, iterations: int) -> list[float]:
             return data
 
     synthesizer = Held(epsilon=1e9, delta=1e-5)
-    marks: list[float] = []
+    marks: list[tuple[float, float]] = []
     calls = 0
     account = peer.moments_acc
 
@@ -45,7 +47,7 @@ def measure(rows: np.ndarray, teachers: int, iterations: int) -> list[float]:
         nonlocal calls
         calls += 1
         if calls % synthesizer.student_iters == 0:
-            marks.append(time.perf_counter())
+            marks.append((time.perf_counter(), time.process_time()))
             if len(marks) > iterations:
                 raise Enough
         return account(*given)
@@ -54,11 +56,12 @@ def measure(rows: np.ndarray, teachers: int, iterations: int) -> list[float]:
     try:
         synthesizer.train(rows)
     except Enough:
-        return np.diff(marks).tolist()
+        clock, processor = np.diff(marks, axis=0).T
+        return {"clock": clock.tolist(), "processor": processor.tolist()}
     raise SystemExit("the peer stopped before it was measured")
 
 
 if __name__ == "__main__":
     torch.manual_seed(0)
     seconds = measure(np.load(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
-    print(json.dumps({"seconds": seconds, "torch": torch.__version__, "threads": torch.get_num_threads()}))
+    print(json.dumps({**seconds, "torch": torch.__version__, "threads": torch.get_num_threads()}))

@@ -89,7 +89,7 @@ class GPATE(TableGenerator):
         ratio_epsilon_share: float = 0.01,
         warm_start: Literal["moments"] | None = None,
         warm_epsilon_share: float = 0.5,
-        warm_steps: int = 2000,
+        warm_steps: int = 500,
         schema_epsilon_share: float = 0.1,
         random_state: int | None = None,
         unsafe_noise_seed: int | None = None,
