@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from understudy import MomentsGenerator, load
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyWarning
 from understudy.tables import Column, Schema, read_table, validate_frame
 
 SCHEMA = Schema(
@@ -51,12 +51,13 @@ def table(rows: int = 3000, seed: int = 0) -> pd.DataFrame:
 
 
 def small(**changes: Any) -> MomentsGenerator:
-    return MomentsGenerator(**{"epsilon": 4.0, "steps": 60, "components": 12, "random_state": 0, **changes})
+    fixed = {"epsilon": 4.0, "steps": 60, "components": 12, "random_state": 0, "unsafe_noise_seed": 0}
+    return MomentsGenerator(**{**fixed, **changes})
 
 
 @pytest.fixture(scope="module")
 def fitted() -> MomentsGenerator:
-    return small(model="tables").fit(table(), schema=SCHEMA)
+    return small(model="tables", unsafe_noise_seed=None).fit(table(), schema=SCHEMA)
 
 
 def test_rows_fit_the_schema_and_survive_the_disk(fitted: MomentsGenerator, tmp_path: Path) -> None:
@@ -99,3 +100,157 @@ def test_conditions(fitted: MomentsGenerator) -> None:
         fitted.sample(10, {"value": 39.0})
     with pytest.raises(InputError, match="whole number"):
         fitted.sample(0)
+
+
+# ---- the Gaussian model --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def elliptical() -> MomentsGenerator:
+    return small(model="gaussian").fit(table(), schema=SCHEMA)
+
+
+def test_the_gaussian_model_keeps_means_and_choices(elliptical: MomentsGenerator, tmp_path: Path) -> None:
+    real: Any = table(20_000, seed=1)
+    made: Any = elliptical.sample(20_000, random_state=0)
+    validate_frame(made, SCHEMA)
+    assert made["sick"].mean() == pytest.approx(0.3, abs=0.05)
+    for sick in (False, True):
+        here, there = real[real["sick"] == sick], made[made["sick"] == sick]
+        assert there["value"].mean() == pytest.approx(here["value"].mean(), abs=0.6)
+        assert there["value"].std() == pytest.approx(here["value"].std(), rel=0.4)
+        assert (there["ward"] == "s").mean() == pytest.approx((here["ward"] == "s").mean(), abs=0.15)
+    assert made["smokes"].mean() == pytest.approx(0.3, abs=0.12)
+    elliptical.save(tmp_path / "release")
+    assert load(tmp_path / "release").sample(500, random_state=3).equals(elliptical.sample(500, random_state=3))
+    facts = elliptical.certificate_.body["release"]
+    assert all(clip < facts["longest_row_by_schema"] for clip in facts["clips"])
+
+
+def test_correlations_survive() -> None:
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=5000)
+    frame: Any = pd.DataFrame({f"x{i}": common * (0.9 if i < 2 else 0) + rng.normal(size=5000) * 0.4 for i in range(4)})
+    schema = Schema(tuple(Column(name, "continuous", bounds=(-20, 20)) for name in frame))
+    made: Any = small().fit(frame, schema=schema).sample(5000, random_state=0)
+    # Clipped rows tell directions: what goes together does so in the samples too, though a little less.
+    assert 0.5 < np.corrcoef(made["x0"], made["x1"])[0, 1] < 0.9
+    assert abs(np.corrcoef(made["x0"], made["x2"])[0, 1]) < 0.2
+
+
+def test_a_signal_keeps_its_lags() -> None:
+    from understudy.methods.moments.shapes import clean
+
+    d = 60
+    lag = np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+    true = 0.9**lag
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.3, (d, d))
+    noisy = true + np.triu(noise) + np.triu(noise, 1).T
+    error = np.linalg.norm(clean(noisy, 0.3) - true)
+    assert error < 0.5 * np.linalg.norm(noisy - true)
+
+
+# ---- targets and schemas -------------------------------------------------------------------------------------
+
+
+def test_without_a_target_there_is_one_class() -> None:
+    made: Any = small(model="gaussian").fit(table(), schema=SCHEMA.with_target(None)).sample(3000, random_state=0)
+    assert made["sick"].mean() == pytest.approx(0.3, abs=0.08)
+    assert made.loc[made["sick"], "value"].mean() > made.loc[~made["sick"], "value"].mean() + 1
+
+
+@pytest.mark.parametrize("model", ["gaussian", "tables"])
+def test_a_target_that_is_a_number(model: Any) -> None:
+    made: Any = small(model=model).fit(table(), schema=SCHEMA.with_target("age")).sample(3000, random_state=0)
+    assert made["age"].mean() == pytest.approx(46, abs=5)
+    assert made.loc[made["sick"], "age"].mean() > made.loc[~made["sick"], "age"].mean() + 5
+
+
+def test_many_classes_and_one_in_the_noise() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.choice(6, 4000, p=[0.3, 0.2, 0.2, 0.2, 0.099, 0.001])
+    frame = pd.DataFrame({"x": label * 1.0 + rng.normal(size=4000) * 0.2, "y": rng.normal(size=4000), "label": label})
+    schema = Schema(
+        (
+            Column("x", "continuous", bounds=(-10, 10)),
+            Column("y", "continuous", bounds=(-10, 10)),
+            Column("label", "categorical", categories=tuple(range(6))),
+        ),
+        "label",
+    )
+    with pytest.warns(UnderstudyWarning, match=r"'label', 5 did not stand out"):
+        generator: Any = small(epsilon=1.0).fit(frame, schema=schema)
+    assert generator.certificate_.body["release"]["classes_in_the_noise"] == ["5"]
+    rows: Any = generator.sample(5000, random_state=0)
+    means = rows.groupby("label")["x"].mean()
+    assert [means[c] for c in range(5)] == pytest.approx([0, 1, 2, 3, 4], abs=0.4)
+
+
+def test_what_the_schema_does_not_say_is_paid_for() -> None:
+    draft = Schema((Column("age", "integer"), Column("ward", "categorical"), Column("sick", "boolean")), "sick")
+    columns: Any = table()[["age", "ward", "sick"]]
+    frame: Any = columns.assign(ward=columns["ward"].fillna("n"))
+    generator = small(model="gaussian").fit(frame, schema=draft)
+    assert generator.certificate_.epsilon <= 4.0
+    assert generator.certificate_.body["release"]["schema_estimated"] == ["age", "ward"]
+    with pytest.raises(InputError, match="does not say"):
+        small(schema_epsilon_share=0.0).fit(frame, schema=draft)
+    alone = frame.assign(ward=[f"w{i}" for i in range(len(frame))])  # every category would be "other"
+    with pytest.raises(InputError, match="ward did not stand out"):
+        small().fit(alone, schema=draft)
+
+
+# ---- refusals ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_charged_is_what_is_drawn(fitted: MomentsGenerator, elliptical: MomentsGenerator) -> None:
+    for generator in (fitted, elliptical):
+        assert 3.9 < generator.certificate_.epsilon <= 4.0
+        assert all(event.mechanism == "gaussian" for event in generator.certificate_.events)
+    one_way, two_way = fitted.certificate_.events[-2:]
+    assert (one_way.count, two_way.count) == (7, 21)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": "magic"}, "`model`"),
+        ({"bins": 1}, "`bins`"),
+        ({"components": 0}, "`components`"),
+        ({"steps": 1.5}, "`steps`"),
+        ({"target_bins": True}, "`target_bins`"),
+        ({"schema_epsilon_share": 1.0}, "share"),
+        ({"epsilon": 0.0}, "`epsilon`"),
+        ({"delta": 0.0}, "`delta`"),
+        ({"epsilon": 0.001, "model": "tables"}, r"more than epsilon 0.001 carries.*epsilon of .* would do"),
+        ({"epsilon": 0.0001, "model": "gaussian"}, "Nothing was spent"),
+    ],
+)
+def test_bad_settings_are_refused_before_anything_is_spent(changes: dict[str, Any], message: str) -> None:
+    generator = small(**changes)
+    with pytest.raises(InputError, match=message):
+        generator.fit(table(200), schema=SCHEMA)
+    assert not getattr(generator, "drawn_", False)
+
+
+def test_other_refusals() -> None:
+    with pytest.raises(InputError, match="no checkpoints"):
+        small().fit(table(50), schema=SCHEMA, resume=True)
+    with pytest.raises(InputError, match="one row"):
+        small().fit(table(1), schema=SCHEMA.with_target(None))
+    with pytest.raises(InputError, match="learnt nothing"):
+        small().sample(10)
+    lonely = Schema((Column("sick", "boolean"),), "sick")
+    alone: Any = table(50)[["sick"]]
+    with pytest.raises(InputError, match="no column beside"):
+        small().fit(alone, schema=lonely)
+
+
+def test_models_are_chosen_from_public_sizes() -> None:
+    from understudy.methods.moments.plan import choose
+
+    assert choose(30_000, SCHEMA.features, 2, 1.0, 1e-5) == "tables"
+    assert choose(1000, SCHEMA.features, 2, 1.0, 1e-5) == "gaussian"
+    numbers = Schema((Column("a", "continuous", bounds=(0, 1)), Column("b", "integer", bounds=(0, 9))))
+    assert choose(10**6, numbers, 2, 1.0, 1e-5) == "gaussian"

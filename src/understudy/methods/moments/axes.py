@@ -30,6 +30,7 @@ class Axis:
     centre: float = 0.0
     scale: float = 1.0
     curved: bool = False
+    marginal: Marginal | None = None
 
 
 class Axes:
@@ -44,7 +45,8 @@ class Axes:
             width = slot.categories if slot.code is not None else 1
             missing = at + width if slot.column.nullable else None
             stop = at + width + (missing is not None)
-            self.axes.append(Axis(slot, at, stop, missing, *_scaling(slot, next(known, None) if slot.cells else None)))
+            marginal = next(known, None) if slot.cells is not None else None
+            self.axes.append(Axis(slot, at, stop, missing, *_scaling(slot, marginal), marginal))
             at = stop
         self.width = at
 
@@ -64,7 +66,16 @@ class Axes:
                 made[absent, axis.missing] = _ONE_HOT
         return made
 
-    def cells(self, points: np.ndarray, mean: np.ndarray, spread: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def widths(self) -> np.ndarray:
+        """How far apart the tenth and ninetieth percentile of each axis' marginal lie; NaN where none is known."""
+        found = np.full(self.width, np.nan)
+        for axis in self.axes:
+            if axis.marginal is not None and not axis.slot.column.nullable:
+                line = (axis.marginal.quantile(np.array([0.1, 0.9])) - axis.centre) / axis.scale
+                found[axis.start] = max(float(np.diff(np.arcsinh(line))[0]), 0.1)
+        return found
+
+    def cells(self, points: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
         """Cells from points of one class whose axes have these means and standard deviations.
 
         An axis that stands for a choice is cut where a Gaussian of that mean and spread leaves the chance that the

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,15 @@ from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCo
 # Radii are counted in bins of half an octave below the longest row that the schema allows.
 RADII = 28
 _RATIO = 2**0.5
-# A class with fewer rows than this many standard deviations of the noise on its sum, over the clip, is not told apart.
-_STANDS_OUT = 1.0
+# Rows are clipped to the radius below which this share of their class lies.
+MEAN_LEVEL = 0.8
+SHAPE_LEVEL = 0.5
+# Spreads are compared between these quantiles, on so many rows of the model's own, so many times.
+_LEVELS = (0.1, 0.9)
+_CALIBRATION_ROWS = 4000
+_ROUNDS = 3
+# A class with fewer rows than this many standard deviations of the noise on their number is not told apart.
+_STANDS_OUT = 1.5
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ def gaussian_events(plan: GaussianPlan, moved: int) -> list[Event]:
 
 
 def _means(clips: tuple[float, ...], noise: float) -> ClippedMoments:
-    return ClippedMoments(clips, noise, (0.05, 0.95, 0.0), "none")
+    return ClippedMoments(clips, noise, (0.15, 0.85, 0.0), "none")
 
 
 def _shapes(clips: tuple[float, ...], noise: float) -> ClippedMoments:
@@ -86,6 +93,7 @@ class GaussianModel:
     factors: np.ndarray
     edges: np.ndarray
     radii: np.ndarray
+    stretch: np.ndarray
     hidden: list[int] = field(default_factory=list)
 
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -94,16 +102,17 @@ class GaussianModel:
         cells = np.empty((n, len(self.axes.axes)))
         for c in np.unique(classes):
             mine = np.flatnonzero(classes == c)
-            around = rng.normal(size=(len(mine), self.axes.width)) @ self.factors[c].T
-            length = np.linalg.norm(around, axis=1)
-            radius = self._radius(int(c), len(mine), rng)
-            spread = np.sqrt((self.factors[c] ** 2).sum(axis=1))
-            ratio = radius / np.maximum(length, 1e-12)
-            # The cuts of choices are where this class' spread puts them, the radius being what it is on average.
-            spread = spread * math.sqrt(float(np.mean(ratio**2 * length**2)) / float(np.mean(length**2)))
-            points = self.means[c] + around * ratio[:, None]
-            cells[mine] = self.axes.cells(points, self.means[c], np.maximum(spread, 1e-6), rng)
+            around = self.around(int(c), len(mine), rng)
+            # The cuts of choices are where this class' spread puts them.
+            spread = np.sqrt(np.maximum((around**2).mean(axis=0), 1e-12))
+            cells[mine] = self.axes.cells(self.means[c] + around, self.means[c], spread)
         return cells, classes
+
+    def around(self, c: int, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Points of class `c` about its mean: directions from its shape, distances from its radii."""
+        made = rng.normal(size=(n, self.axes.width)) @ self.factors[c].T
+        length = np.maximum(np.linalg.norm(made, axis=1), 1e-12)
+        return made * (self._radius(c, n, rng) / length)[:, None] * self.stretch
 
     def _radius(self, c: int, n: int, rng: np.random.Generator) -> np.ndarray:
         """Distances from the mean, geometrically even within their bins."""
@@ -113,12 +122,32 @@ class GaussianModel:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What a bundle keeps."""
-        names = ("ratio", "means", "factors", "radii")
+        names = ("ratio", "means", "factors", "radii", "stretch")
         return {name: getattr(self, name) for name in names} | {"radius_edges": self.edges}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], axes: Axes) -> GaussianModel:
-        return cls(axes, arrays["ratio"], arrays["means"], arrays["factors"], arrays["radius_edges"], arrays["radii"])
+        names = ("ratio", "means", "factors", "radius_edges", "radii", "stretch")
+        ratio, means, factors, edges, radii, stretch = (arrays[name] for name in names)
+        return cls(axes, ratio, means, factors, edges, radii, stretch)
+
+    def stretched(self) -> GaussianModel:
+        """The model with each number's spread set right by its private marginal, which all classes share.
+
+        Directions come from clipped rows, and distances are shared by all axes: an axis with long tails is given too
+        little spread, and the others too much.
+        """
+        stretch = self.stretch.copy()
+        wanted = self.axes.widths()
+        for _ in range(_ROUNDS):
+            now = replace(self, stretch=stretch)
+            rng = np.random.default_rng(0)
+            counts = np.maximum((self.ratio * _CALIBRATION_ROWS).astype(np.int64), 10)
+            drawn = np.concatenate([self.means[c] + now.around(c, int(k), rng) for c, k in enumerate(counts)])
+            low, high = np.quantile(drawn, _LEVELS, axis=0)
+            ratio = np.where(np.isnan(wanted), 1.0, wanted / np.maximum(high - low, 1e-9))
+            stretch = np.clip(stretch * np.clip(ratio, 0.5, 2.0), 0.2, 5.0)
+        return replace(self, stretch=stretch)
 
 
 def look(
@@ -138,7 +167,7 @@ def look(
         middle = sums.sums[0] / max(float(sums.counts[0]), 1.0)
         points = points - middle
     near = _radii(points, classes, n_classes, edges, plan.radius, budget)
-    clips = _clips(near, edges, 0.8)
+    clips = _clips(near, edges, MEAN_LEVEL)
     first = _means(clips, plan.means).release(points, classes, budget)
     counts = np.maximum(first.counts, 1.0)
     noise = first.sum_noise / counts
@@ -146,14 +175,15 @@ def look(
     known = classes != ABSENT
     around = points - means[np.where(known, classes, 0)]
     spread = _radii(around, classes, n_classes, edges, plan.spread, budget)
-    tight = _clips(spread, edges, 0.5)
+    tight = _clips(spread, edges, SHAPE_LEVEL)
     second = _shapes(tight, plan.shapes).release(around, classes, budget)
     factors = class_shapes(second.products, second.product_noise, counts, means, np.asarray(tight))
-    hidden = np.flatnonzero(first.counts < _STANDS_OUT * first.sum_noise / np.asarray(clips)).tolist()
+    hidden = np.flatnonzero(first.counts < _STANDS_OUT * first.count_noise).tolist()
     shares = spread / spread.sum(axis=1, keepdims=True)
-    model = GaussianModel(axes, ratio, middle + means, factors, edges, shares, hidden if n_classes > 1 else [])
+    even = np.ones(axes.width)
+    model = GaussianModel(axes, ratio, middle + means, factors, edges, shares, even, hidden if n_classes > 1 else [])
     facts = {"clips": [round(c, 4) for c in clips], "shape_clips": [round(c, 4) for c in tight]}
-    return model, {**facts, "longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
+    return model.stretched(), {**facts, "longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
 
 
 def radius_edges(axes: Axes) -> np.ndarray:
