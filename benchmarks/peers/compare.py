@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import resource
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,8 @@ NOTES = [
     "into 20 equal bins; dpmm spends a tenth of epsilon on bins of its own.",
     "smartnoise's GANs and PATE-GANs state the epsilon that their own accountants give; others have measured leaks in some "
     "of them (docs/sharp-edges.md), and nothing here vouches for it.",
-    "GAN has no privacy: a ceiling for its kind. Seconds are those of fitting, on one core; memory is the process' peak.",
+    "GAN has no privacy: a ceiling for its kind. Seconds are processor seconds of fitting; memory is the process' peak. A row "
+    "without scores failed or did not end in time, on a core that it shared with other work.",
 ]
 
 
@@ -83,10 +85,15 @@ def synthesise(library: str, method: str, folder: Path, limit: float) -> dict[st
     for old in ("made.csv", "made.parquet", "facts.json"):
         (folder / old).unlink(missing_ok=True)
     worker = [str(python), str(HERE / "quality_worker.py"), library, method, str(folder)]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     try:
         done = subprocess.run(worker, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
-        return {"error": f"did not end within {limit:g} s"}
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        processor = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+        return {
+            "error": f"did not end within {limit:g} s by the clock, of which it had {processor:.0f} s of a processor"
+        }
     if done.returncode != 0 or not (folder / "facts.json").exists():
         last = [line for line in done.stderr.strip().splitlines() if line.strip()]
         return {"error": "failed: " + (last[-1][:200] if last else f"exit {done.returncode}")}
@@ -155,7 +162,7 @@ def write(runs: dict[str, dict[str, Any]], began: float) -> None:
         for metric, key in (
             ("AUROC", "auroc"),
             ("AUPRC", "auprc"),
-            ("fit seconds", "fit_seconds"),
+            ("processor seconds to fit", "fit_seconds"),
             ("peak MB", "peak_memory_mb"),
         ):
             if key in run:
