@@ -129,12 +129,15 @@ def test_the_page_of_results_is_made_from_the_files(tmp_path: Path) -> None:
         "rows": [row, {**row, "row": "GAN", "unsafe": "Without privacy."}], "measured": {},
     }  # fmt: skip
     (tmp_path / "gpate-1-full.json").write_text(json.dumps(body))
-    (tmp_path / "gpate-1-quick.json").write_text(json.dumps({**body, "size": "quick", "title": "Old news"}))
+    (tmp_path / "gpate-1-quick.json").write_text(
+        json.dumps({**body, "size": "quick", "title": "A quick one", "work_seconds": 7})
+    )
     (tmp_path / "other.json").write_text(json.dumps({"command": "python other.py"}))
     page = document(tmp_path)
     assert "| PATE-GAN | 0.870 | 0.900 (0.880 to 0.920) | 1.000 | 0.990 |  |" in page
     assert "GAN *(unsafe)*" in page
     assert "- *Unsafe*: Without privacy." in page
-    assert "Old news" not in page
+    assert "| [A quick one](../benchmarks/results/gpate-1-quick.json) | `understudy bench run gpate-1` | 7 |" in page
+    assert page.count("**T**") == 1, "figures of quick runs are not shown"
     assert "| [other.json](../benchmarks/results/other.json) | `python other.py` |" in page
     assert "`pategan-1`" in page.split("Not yet measured")[1]

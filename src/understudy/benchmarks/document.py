@@ -19,12 +19,12 @@ there are several.
 
 ε unconditional holds for every dataset, and is what a budget enforces. ε data-dependent is what the papers report; it is
 itself private, and shown only because these datasets are public. Rows marked *unsafe* do something that no guarantee
-covers. Quick results show that a table runs; they are not to be quoted.
+covers.
 """
 
 
 def document(folder: str | Path) -> str:
-    """The page for all results in a folder; full ones before quick ones, in the order of `bench list`."""
+    """The page for all results in a folder, in the order of `bench list`. Of quick ones only their times are shown."""
     found: list[Result] = []
     others: list[tuple[str, str]] = []
     for path in sorted(Path(folder).glob("*.json")):
@@ -37,11 +37,10 @@ def document(folder: str | Path) -> str:
     if not found:
         raise InputError(f"there are no results in {folder}: make some with `understudy bench run`.")
     order = {name: place for place, name in enumerate((*registry.names(), "comparison"))}
-    # Of a table that ran at full size, the quick run is no news.
-    full = {result.body["benchmark"] for result in found if result.body["size"] == "full"}
-    kept = [r for r in found if r.body["size"] == "full" or r.body["benchmark"] not in full]
-    kept.sort(key=lambda r: (r.body["size"] != "full", order.get(r.body["benchmark"], len(order))))
-    parts = [_HEAD, *(_section(result) for result in kept), _missing(kept)]
+    found.sort(key=lambda r: order.get(r.body["benchmark"], len(order)))
+    full = [result for result in found if result.body["size"] == "full"]
+    quick = [result for result in found if result.body["size"] != "full"]
+    parts = [_HEAD, *(_section(result) for result in full), _missing(full), _quick(quick)]
     if others:
         listed = "\n".join(f"| [{name}](../benchmarks/results/{name}) | {command} |" for name, command in others)
         parts.append(f"## Other measurements\n\n| file | command |\n|---|---|\n{listed}\n")
@@ -111,6 +110,25 @@ def _missing(kept: Sequence[Result]) -> str:
     if not lacking:
         return ""
     return f"## Not yet measured at full size\n\n{', '.join(f'`{name}`' for name in lacking)}: `understudy bench run ID --size full`.\n"
+
+
+def _quick(results: Sequence[Result]) -> str:
+    """That a table runs at all, and how long; its figures are those of shortened training, and shown nowhere."""
+    if not results:
+        return ""
+    lines = [
+        "## Quick runs",
+        "",
+        "They show that a table runs, with shortened training and few rows; their figures mean nothing.",
+        "",
+    ]
+    lines += ["| table | command | seconds of work |", "|---|---|---|"]
+    for result in results:
+        body = result.body
+        link = f"[{body['title']}](../benchmarks/results/{body['file']})"
+        lines.append(f"| {link} | `{body['command']}` | {body['work_seconds']:.0f} |")
+    total = sum(result.body["work_seconds"] for result in results)
+    return "\n".join([*lines, f"| together | | {total:.0f} |", ""])
 
 
 def _measured(row: Mapping[str, Any]) -> str:
