@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,15 +92,21 @@ class PairTables:
 
 def _count(codes: Ints, sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
     """Private. Exact tables: products of one-hot blocks, each small enough for its sums to be exact in float32."""
+    from scipy.linalg import blas
+
+    multiply: Any = blas.ssyrk  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     total = np.zeros((n_classes, starts[-1], starts[-1]), dtype=np.int64)
+    one_hot = np.zeros((min(_CHUNK, len(codes)), starts[-1]), dtype=np.float32)
     for c in range(n_classes):
         mine = np.flatnonzero(classes == c)
         for start in range(0, len(mine), _CHUNK):
             places = codes[mine[start : start + _CHUNK]] + starts[:-1]
-            one_hot = np.zeros((len(places), starts[-1]), dtype=np.float32)
-            np.put_along_axis(one_hot, places, np.float32(1), axis=1)
-            total[c] += (one_hot.T @ one_hot).astype(np.int64)
+            block = one_hot[: len(places)]
+            np.put_along_axis(block, places, np.float32(1), axis=1)
+            # The upper triangle of block' block, at half the work of the whole product.
+            total[c] += np.asarray(multiply(1.0, block.T), dtype=np.int64)
+            np.put_along_axis(block, places, np.float32(0), axis=1)
     return total
 
 

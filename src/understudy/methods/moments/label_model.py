@@ -64,5 +64,5 @@ def _regress(
 
     start = np.zeros(shape)
     start[-1] = np.log(np.maximum(ratio, 1e-12))
-    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 100})
+    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 60})
     return found.x.reshape(shape)

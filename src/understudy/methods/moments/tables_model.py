@@ -17,7 +17,7 @@ from understudy.methods.moments.mixture import Mixture, class_counts, fit_mixtur
 from understudy.privacy import Budget, PairTables
 
 # Rows that the label model learns from; they are the mixture's own, so more of them cost only time.
-_LABEL_ROWS = 40_000
+_LABEL_ROWS = 25_000
 # A class with fewer rows than this many standard deviations of the noise on a one-way cell is not told apart.
 _STANDS_OUT = 1.0
 # How many rows of the mixture stand for one row that is asked for with a given class.
