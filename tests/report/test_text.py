@@ -58,4 +58,5 @@ def test_any_name_is_one_short_clean_line(name: str) -> None:
 def test_long_names_say_how_long_they_are() -> None:
     assert "10,000 characters" in shown("x" * 10_000)
     assert shown("age") == "age"
+    assert shown("a\u202eb\u2066c") == "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}c"
     assert clean("👩‍⚕️ a\tb\ud800") == "👩‍⚕️ a b\N{REPLACEMENT CHARACTER}"

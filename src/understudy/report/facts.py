@@ -65,19 +65,24 @@ def read_release(path: str | Path) -> Release:
     return Release(**{**release.__dict__, "recomputed": recomputed, "problem": problem})
 
 
-def total(releases: Sequence[Release]) -> tuple[float, float]:
-    """What all releases cost together, if all come from one table: a sum, which holds for any releases.
+def free(releases: Sequence[Release]) -> list[bool]:
+    """Which releases only work on the output of an earlier one in the list, and so cost nothing more.
 
-    A release that only works on another one's output lists the same events and is counted once.
+    Such a release says so and carries the other's certificate: the same events, written at the same moment. Two looks
+    at one table with the same settings have the same events too, but not the same moment, and both are paid for.
     """
-    paid: list[Certificate] = []
+    seen: list[dict[str, Any]] = []
+    found: list[bool] = []
     for release in releases:
-        certificate = release.certificate
-        free = "post_processing_of" in release.facts and any(
-            certificate.body["events"] == other.body["events"] for other in paid
-        )
-        if not free:
-            paid.append(certificate)
+        promise = {key: value for key, value in release.certificate.body.items() if key != "release"}
+        found.append("post_processing_of" in release.facts and promise in seen)
+        seen.append(promise)
+    return found
+
+
+def total(releases: Sequence[Release]) -> tuple[float, float]:
+    """What all releases cost together, if all come from one table: a sum, which holds for any releases."""
+    paid = [r.certificate for r, nothing in zip(releases, free(releases), strict=True) if not nothing]
     epsilon = math.fsum(c.epsilon for c in paid) if all(math.isfinite(c.epsilon) for c in paid) else math.inf
     return epsilon, min(1.0, math.fsum(c.delta for c in paid))
 

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from understudy._version import __version__
 from understudy.errors import InputError
 from understudy.report import figures, words
-from understudy.report.facts import Release, read_release, shares, total
+from understudy.report.facts import Release, free, read_release, shares, total
 from understudy.report.odds import Odds
 from understudy.report.text import at_most, number, one_in, percent, shown
 from understudy.tables.files import check_writable, write_text
@@ -71,7 +71,7 @@ def render(sources: Sources) -> str:
         "title": shown(sources.title or _title(releases), 120),
         "breath": _breath(releases, useful),
         "promise": _promise(releases),
-        "releases": [_release(r) for r in releases],
+        "releases": [_release(r, nothing) for r, nothing in zip(releases, free(releases), strict=True)],
         "ledger": ledger,
         "useful": useful,
         "audits": read_audits(sources.audits),
@@ -108,7 +108,7 @@ def _title(releases: Sequence[Release]) -> str:
 
 def _breath(releases: Sequence[Release], useful: Mapping[str, Any]) -> dict[str, Any]:
     rows = []
-    for release in releases:
+    for release, nothing in zip(releases, free(releases), strict=True):
         name, sentence = words.method_words(release.method)
         rows.append(
             {
@@ -120,7 +120,7 @@ def _breath(releases: Sequence[Release], useful: Mapping[str, Any]) -> dict[str,
                 "delta": release.certificate.delta,
                 "holds": not release.problem,
                 "problem": release.problem,
-                "free": "post_processing_of" in release.facts,
+                "free": nothing,
             }
         )
     return {"releases": rows, "headline": useful["headline"]}
@@ -168,7 +168,7 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
     }
 
 
-def _release(release: Release) -> dict[str, Any]:
+def _release(release: Release, nothing: bool) -> dict[str, Any]:
     certificate = release.certificate
     rows = [
         {"name": name, "sentence": sentence, "share": share, "part": i % 6}
@@ -192,7 +192,7 @@ def _release(release: Release) -> dict[str, Any]:
         "recomputed": release.recomputed,
         "problem": shown(release.problem, 300),
         "facts": [(shown(k, 60), shown(v, 120)) for k, v in release.facts.items()],
-        "free": shown(release.facts["post_processing_of"]) if "post_processing_of" in release.facts else None,
+        "free": shown(release.facts["post_processing_of"]) if nothing else None,
     }
 
 
