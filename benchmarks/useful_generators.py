@@ -84,6 +84,8 @@ GROUPS: dict[str, list[Setting]] = {
 }  # fmt: skip
 SETTINGS = {f"{group} #{n}": given for group, listed in GROUPS.items() for n, given in enumerate(listed, 1)}
 REAL = "real rows (setting A)"
+# Steps between the papers' settings and ours: their further seeds come last, so that what is cut off is of these.
+ABLATION = ("pategan, gnmax", "pategan, 0.2", "pategan, 0.9", "pategan, 0.5 for a start, lnmax")
 
 
 def chosen(path: Path) -> list[str]:
@@ -196,6 +198,7 @@ def main(what: str, dataset: str, seeds: int, workers: int, only: str, choice: P
     )
     names = [name for name in candidates if only in name]
     tasks = [(dataset, name, seed, validation) for seed in range(seeds) for name in names]
+    tasks.sort(key=lambda task: task[2] > 0 and task[1].startswith(ABLATION))
     body: dict[str, Any] = {
         "command": f"python benchmarks/useful_generators.py {what} --dataset {dataset} --seeds {seeds}",
         "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "workers": workers},

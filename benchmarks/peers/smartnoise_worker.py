@@ -39,8 +39,9 @@ def measure(rows: np.ndarray, teachers: int, iterations: int) -> dict[str, list[
 
     synthesizer = Held(epsilon=1e9, delta=1e-5)
     marks: list[tuple[float, float]] = []
+    teaching: list[float] = []
     calls = 0
-    account = peer.moments_acc
+    account, vote = peer.moments_acc, peer.pate
 
     def counted(*given: Any) -> Any:
         """The accountant is called once a student step: every fifth call is in the same place of an iteration."""
@@ -52,12 +53,18 @@ def measure(rows: np.ndarray, teachers: int, iterations: int) -> dict[str, list[
                 raise Enough
         return account(*given)
 
-    peer.moments_acc = counted
+    def asked(*given: Any) -> Any:
+        """The first vote of an iteration comes right after its teachers' updates."""
+        if marks and calls % synthesizer.student_iters == 0:
+            teaching.append(time.process_time() - marks[-1][1])
+        return vote(*given)
+
+    peer.moments_acc, peer.pate = counted, asked
     try:
         synthesizer.train(rows)
     except Enough:
         clock, processor = np.diff(marks, axis=0).T
-        return {"clock": clock.tolist(), "processor": processor.tolist()}
+        return {"clock": clock.tolist(), "processor": processor.tolist(), "teaching": teaching}
     raise SystemExit("the peer stopped before it was measured")
 
 

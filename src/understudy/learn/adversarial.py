@@ -126,7 +126,7 @@ def _start(sizes: tuple[int, tuple[int, ...], int], rate: float, drawn: Array) -
 def _adam(rate: float) -> optax.GradientTransformation:
     """Adam with little momentum: two networks that learn against each other overshoot with the usual 0.9.
 
-    Radford et al. (2016) found 0.5; on adult it lifts the plain GAN's AUROC in setting B from 0.70 to 0.87.
+    0.5 is from Radford et al. (2016). It decides between a useless and a useful plain GAN.
     """
     return optax.adam(rate, b1=0.5, b2=0.9)
 
