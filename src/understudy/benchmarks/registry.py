@@ -20,6 +20,7 @@ _HOMES = {
     "gpate-1": "understudy.benchmarks.gpate_1",
     "gpate-4": "understudy.benchmarks.gpate_4",
     "gpate-6": "understudy.benchmarks.gpate_6",
+    "dpkip-images": "understudy.benchmarks.dpkip_images",
     "dpkip-3": "understudy.benchmarks.dpkip_tables",
 }
 

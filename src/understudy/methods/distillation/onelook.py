@@ -37,7 +37,7 @@ class OneLook(Distiller):
     steps, batch, learning_rate, label_rate, ridge, depth : of the free descent, as in `KIP`; none of them costs privacy.
     samples : rows a class that are drawn from a table's release for it. deform : deform sampled images at random, a
         little (`Affine`), or not (None).
-    straight, components : of `ImageMoments`.
+    frequencies, straight, components, teacher_share : of `ImageMoments`.
     refine_share : the share of epsilon for DP-SGD on the real images afterwards, `refine_epochs` of it.
     """
 
@@ -57,8 +57,10 @@ class OneLook(Distiller):
         depth: int = 1,
         samples: int = 4000,
         deform: bool = True,
+        frequencies: int | None = None,
         straight: bool = False,
         components: int = 1,
+        teacher_share: float = 0.5,
         refine_share: float = 0.0,
         refine_epochs: int = 5,
         refine_rate: float = 1e-3,
@@ -77,8 +79,10 @@ class OneLook(Distiller):
         self.depth = depth
         self.samples = samples
         self.deform = deform
+        self.frequencies = frequencies
         self.straight = straight
         self.components = components
+        self.teacher_share = teacher_share
         self.refine_share = refine_share
         self.refine_epochs = refine_epochs
         self.refine_rate = refine_rate
@@ -111,17 +115,19 @@ class OneLook(Distiller):
         generator = ImageMoments(
             (1 - self.refine_share) * self.epsilon,
             self.delta * (1 - self.refine_share / 2),
+            frequencies=self.frequencies,
             components=self.components,
             straight=self.straight,
+            teacher_share=self.teacher_share,
             random_state=self.random_state,
         )
         self.drawn_ = True
         generator.fit(data, budget)
-        first = generator.sample(self.per_class * len(domain.classes), self.random_state)
+        classes = np.arange(self.per_class * len(domain.classes)) % len(domain.classes)
+        first = generator.sample(len(classes), self.random_state, labels=classes)
         start = Support(jnp.asarray(first.flat()), jnp.asarray(one_hot(first.labels, len(domain.classes))))
-        every = jnp.asarray(one_hot(np.arange(len(domain.classes)), len(domain.classes)))
         affine = Affine(0.05, 0.05, 0.05, 0.5) if self.deform else None
-        support = self._descend(domain, Samples(generator.mixture_, every, affine), start, key, progress)
+        support = self._descend(domain, Samples(generator.mixture_, affine, generator.trust), start, key, progress)
         facts: dict[str, Any] = {"mechanism": "moments", "post_processing_of": "generator/image-moments"}
         if self.refine_share:
             batch = min(self.batch, 500)

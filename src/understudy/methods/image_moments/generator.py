@@ -16,8 +16,9 @@ from understudy.images.basis import dct_basis
 from understudy.images.deform import straighten
 from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.image_moments.looks import Plan, look
-from understudy.methods.image_moments.sampler import SLANT_UNIT, Mixture
-from understudy.privacy import Budget, Certificate
+from understudy.methods.image_moments.sampler import SLANT_UNIT, TRUST, Mixture
+from understudy.methods.image_moments.teacher import teach, teacher_events
+from understudy.privacy import Budget, Certificate, GaussianEvent
 from understudy.privacy.calibration import smallest_noise
 from understudy.privacy.clipped_moments import ClippedMoments
 from understudy.privacy.events import check_count, check_positive
@@ -37,6 +38,8 @@ class ImageMoments(BaseEstimator):
     frequencies : how many cosines a side the covariances have; None: 14, or 8 for colour. What lies above
         gets one released variance each.
     components : Gaussians a class; above 1 a second look is paid for, at cells that the first one shows.
+    teacher_share : the share of the precision for a linear teacher on public edge features, which labels the samples; 0
+        leaves every sample the class it was drawn for. trust : how many nats that class counts beside the teacher's view.
     straight : straighten slanted writing before the look, by a fixed function of each image, and slant the samples back.
     mean_clip, spread_clip : the longest row, and the longest distance from its class' mean, that is kept whole, on a scale
         where white is 1; None: 0.34 and 0.232 times the root of the number of pixels. Public: do not take them from the data.
@@ -55,6 +58,8 @@ class ImageMoments(BaseEstimator):
         frequencies: int | None = None,
         components: int = 1,
         straight: bool = False,
+        teacher_share: float = 0.5,
+        trust: float = TRUST,
         mean_clip: float | None = None,
         spread_clip: float | None = None,
         random_state: int | None = None,
@@ -65,6 +70,8 @@ class ImageMoments(BaseEstimator):
         self.frequencies = frequencies
         self.components = components
         self.straight = straight
+        self.teacher_share = teacher_share
+        self.trust = trust
         self.mean_clip = mean_clip
         self.spread_clip = spread_clip
         self.random_state = random_state
@@ -77,12 +84,17 @@ class ImageMoments(BaseEstimator):
         clips = [share * np.sqrt(low.shape[1]) for share in (_MEAN_CLIP, _SPREAD_CLIP, _TAIL_CLIP)]
         mean_clip = float(clips[0] if self.mean_clip is None else self.mean_clip)
         spread_clip = float(clips[1] if self.spread_clip is None else self.spread_clip)
+
         # Discrete noise has the Rényi curve of continuous noise: one noise multiplier covers all looks and the tail.
-        noise = smallest_noise(
-            lambda s: [*self._plan(data, mean_clip, spread_clip, s).events(), *_tail_look(float(clips[2]), s).events()],
-            self.epsilon,
-            self.delta,
-        )
+        def events(noise: float) -> list[GaussianEvent]:
+            found = [*self._plan(data, mean_clip, spread_clip, noise).events()]
+            if len(high):
+                found += _tail_look(float(clips[2]), noise).events()
+            if self.teacher_share:
+                found += teacher_events(len(data.classes), noise / self.teacher_share**0.5)
+            return found
+
+        noise = smallest_noise(events, self.epsilon, self.delta)
         plan = self._plan(data, mean_clip, spread_clip, noise)
         paying = self._budget() if budget is None else budget
         pixels, slants = straighten(data) if self.straight else (data.flat(), np.zeros(len(data), np.float32))
@@ -95,8 +107,13 @@ class ImageMoments(BaseEstimator):
         if len(high):
             found = _tail_look(float(clips[2]), noise).release(pixels @ high.T, np.zeros(len(data), np.int64), paying)
             tail = np.maximum(found.products[0] / max(found.counts[0], 1.0), 0.0)
-        self.mixture_ = _mixture(
-            released.weights, released.means, released.covariances, tail, low, high, data.shape, self.straight
+        judge, offsets = np.zeros((0, len(data.classes))), np.zeros(len(data.classes))
+        if self.teacher_share:
+            judge, offsets = teach(data, noise / self.teacher_share**0.5, paying)
+        factors = np.linalg.cholesky(released.covariances)
+        parts = (released.weights, released.means, factors, tail, np.concatenate([low, high]), judge, offsets)
+        self.mixture_ = Mixture(
+            *(jnp.asarray(part, jnp.float32) for part in parts), shape=tuple(data.shape), slanted=self.straight
         )
         self.shape_, self.classes_, self.value_range_ = data.shape, data.classes, data.value_range
         if budget is None:
@@ -104,7 +121,7 @@ class ImageMoments(BaseEstimator):
         return self
 
     def sample(self, n: int, random_state: int | None = None, *, labels: np.ndarray | None = None) -> ImageDataset:
-        """`n` images of even classes (or of the given `labels`). Free."""
+        """`n` images, drawn for even classes and labelled as the teacher sees them; or of the given `labels`. Free."""
         mixture = self._fitted()
         check_count("n", n)
         rng = np.random.default_rng(random_state)
@@ -116,17 +133,19 @@ class ImageMoments(BaseEstimator):
         ):
             raise InputError(f"`labels` must be {n} numbers of classes, 0 to {len(self.classes_) - 1}.")
         key = jax.random.key(int(rng.integers(2**63)))
-        parts = []
+        parts, judged = [], []
         for start in range(0, n, _CHUNK):
             part = np.resize(wanted[start : start + _CHUNK], min(_CHUNK, n))
-            rows = np.asarray(_draw(mixture, jax.random.fold_in(key, start), jnp.asarray(part)))
-            parts.append(rows[: n - start])
-        return ImageDataset.from_flat(np.concatenate(parts), wanted, self.shape_, self.classes_, self.value_range_)
+            rows, shares = _draw(mixture, jax.random.fold_in(key, start), jnp.asarray(part), self.trust)
+            parts.append(np.asarray(rows)[: n - start])
+            judged.append(np.asarray(shares).argmax(axis=1)[: n - start])
+        found = wanted if labels is not None else np.concatenate(judged)
+        return ImageDataset.from_flat(np.concatenate(parts), found, self.shape_, self.classes_, self.value_range_)
 
     def save(self, path: str | Path) -> None:
         """Write the release: a new folder with the moments and the certificate, and nothing private."""
         mixture = self._fitted()
-        names = ("weights", "means", "factors", "tail")
+        names = ("weights", "means", "factors", "tail", "judge", "offsets")
         arrays = {name: np.asarray(getattr(mixture, name)) for name in names}
         parameters = {
             "settings": self.get_params(deep=False),
@@ -150,7 +169,10 @@ class ImageMoments(BaseEstimator):
         low, high = bundle.parameters["value_range"]
         generator.value_range_ = (low, high)
         basis = jnp.concatenate([jnp.asarray(part) for part in generator._bases(generator.shape_)])
-        parts = {name: jnp.asarray(bundle.arrays[name]) for name in ("weights", "means", "factors", "tail")}
+        parts = {
+            name: jnp.asarray(bundle.arrays[name])
+            for name in ("weights", "means", "factors", "tail", "judge", "offsets")
+        }
         generator.mixture_ = Mixture(**parts, basis=basis, shape=generator.shape_, slanted=generator.straight)
         generator.certificate_ = bundle.certificate
         return generator
@@ -160,6 +182,8 @@ class ImageMoments(BaseEstimator):
     def _check(self, data: ImageDataset) -> None:
         check_positive("epsilon", self.epsilon)
         check_count("components", self.components)
+        if not 0 <= self.teacher_share < 0.95:
+            raise InputError(f"`teacher_share` (={self.teacher_share}) is a share: at least 0 and below 0.95.")
         for name in ("mean_clip", "spread_clip"):
             if (value := getattr(self, name)) is not None:
                 check_positive(name, value)
@@ -181,7 +205,13 @@ class ImageMoments(BaseEstimator):
         return low, np.delete(every, kept, axis=0)
 
     def _plan(self, data: ImageDataset, mean_clip: float, spread_clip: float, noise: float) -> Plan:
-        return Plan(len(data.classes), self.components, mean_clip, spread_clip, noise / (1 - _TAIL_SHARE) ** 0.5)
+        return Plan(
+            len(data.classes),
+            self.components,
+            mean_clip,
+            spread_clip,
+            noise / (1 - _TAIL_SHARE - self.teacher_share) ** 0.5,
+        )
 
     def _budget(self) -> Budget:
         return Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
@@ -211,20 +241,7 @@ def _tail_look(clip: float, noise: float) -> ClippedMoments:
     return ClippedMoments((clip,), noise / _TAIL_SHARE**0.5, (0.05, 0.05, 0.9), "diagonal")
 
 
-def _mixture(
-    weights: np.ndarray,
-    means: np.ndarray,
-    covariances: np.ndarray,
-    tail: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    shape: tuple[int, ...],
-    slanted: bool,
-) -> Mixture:
-    parts = (weights, means, np.linalg.cholesky(covariances), tail, np.concatenate([low, high]))
-    return Mixture(*(jnp.asarray(part, jnp.float32) for part in parts), shape=tuple(shape), slanted=slanted)
-
-
 @jax.jit
-def _draw(mixture: Mixture, key: jax.Array, classes: jax.Array) -> jax.Array:
-    return mixture.images(key, classes)
+def _draw(mixture: Mixture, key: jax.Array, classes: jax.Array, trust: float) -> tuple[jax.Array, jax.Array]:
+    rows = mixture.images(key, classes)
+    return rows, mixture.shares(rows, classes, trust)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from understudy.images.deform import Affine, sheared
+from understudy.methods.image_moments.teacher import logits, softened
 
 # The slant stands beside the coefficients in these units, so that it is of a size with them.
 SLANT_UNIT = 4.0
+# How many nats the class that a sample was drawn for counts beside the teacher's view of it.
+TRUST = 2.0
 
 
 class Mixture(eqx.Module):
     """Class by class a mixture of Gaussians with one covariance, in a public basis; perhaps with a slant to restore.
 
     `weights` is classes x components, `means` classes x components x d, `factors` classes x d x d (covariance is F Fᵀ),
-    `tail` the variances of the basis' remaining rows.
+    `tail` the variances of the basis' remaining rows. `judge` and `offsets` are the teacher's weights (features x classes),
+    of no features where there is none.
     """
 
     weights: Array
@@ -27,6 +29,8 @@ class Mixture(eqx.Module):
     factors: Array
     tail: Array
     basis: Array
+    judge: Array
+    offsets: Array
     shape: tuple[int, ...] = eqx.field(static=True)
     slanted: bool = eqx.field(static=True)
 
@@ -44,23 +48,31 @@ class Mixture(eqx.Module):
         rows = jnp.clip(jnp.concatenate([point, rest], axis=1) @ self.basis, 0, 1)
         if slants is None:
             return rows
-        colours = self.shape if len(self.shape) == 3 else (*self.shape, 1)
-        upright = rows.reshape(count, *colours)
-        return sheared(upright, slants).reshape(count, -1)
+        return sheared(self._pictures(rows), slants).reshape(count, -1)
+
+    def shares(self, rows: Array, classes: Array, trust: float) -> Array:
+        """How much each sample is of each class (number x classes): the teacher's view and the class it was drawn for."""
+        count = len(self.weights)
+        if not self.judge.size:
+            return jax.nn.one_hot(classes, count)
+        return softened(logits(self.judge, self.offsets, self._pictures(rows)), classes, trust)
+
+    def _pictures(self, rows: Array) -> Array:
+        return rows.reshape(len(rows), *(self.shape if len(self.shape) == 3 else (*self.shape, 1)))
 
 
 class Samples(eqx.Module):
     """Endless labelled samples with public deformations, as distillation asks for them; classes are even."""
 
     mixture: Mixture
-    targets: Array
     affine: Affine | None = eqx.field(static=True)
+    trust: float = eqx.field(static=True, default=TRUST)
 
     def draw(self, key: Array, count: int) -> tuple[Array, Array]:
         classing, making, moving = jax.random.split(key, 3)
-        classes = jax.random.randint(classing, (count,), 0, len(self.targets))
+        classes = jax.random.randint(classing, (count,), 0, len(self.mixture.weights))
         rows = self.mixture.images(making, classes)
+        shares = self.mixture.shares(rows, classes, self.trust)
         if self.affine is not None:
-            shape: Any = self.mixture.shape if len(self.mixture.shape) == 3 else (*self.mixture.shape, 1)
-            rows = self.affine.apply(moving, rows.reshape(count, *shape)).reshape(count, -1)
-        return rows, self.targets[classes]
+            rows = self.affine.apply(moving, self.mixture._pictures(rows)).reshape(count, -1)
+        return rows, shares - 1 / shares.shape[1]
