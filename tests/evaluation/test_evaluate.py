@@ -225,6 +225,8 @@ def test_wrong_input_is_refused_with_the_name_of_the_table() -> None:
     refused("test: there is no column 'sick'", test=test.drop(columns="sick"), schema=None)
     refused("evaluation needs a class", target="income", schema=None, train=patients(300))
     refused("one class only in the real rows", schema=None, train=train.assign(sick="no"), test=test.assign(sick="no"))
+    many = pd.concat([train] * 30).assign(who=[f"person {i}" for i in range(1500)])
+    refused("column 'who' holds 1500 different texts", schema=None, train=many, test=test.assign(who="x"))
     refused("none of the classes", positive="maybe")
     refused("names no classifier", classifiers={})
     refused("does not say the bounds", schema=Schema.draft(train, "sick"))

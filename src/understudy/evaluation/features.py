@@ -73,13 +73,13 @@ class Featuriser:
         self.labels = self.encoder.labels
         self._target = _class_column(schema[target], self.classes)
 
-    def rows(self, frame: pd.DataFrame) -> Rows:
-        """The frame as numbers, NaN where one is missing; rows without a class are left out."""
+    def rows(self, frame: pd.DataFrame, *, unlabelled: bool = False) -> Rows:
+        """The frame as numbers, NaN where one is missing. Rows without a class are left out, or kept with -1 for it."""
         absent = [name for name in (self._target.name, *self.encoder.schema.names) if name not in frame.columns]
         if absent:
             raise InputError(f"the table lacks {listed(absent)}.{did_you_mean(absent[0], frame.columns)}")
         y = values.codes(column_of(frame, self._target.name), self._target)
-        known = y >= 0
+        known = np.ones(len(y), dtype=bool) if unlabelled else y >= 0
         note = "" if known.all() else f"{int((~known).sum())} rows without a class left out"
         x = self.encoder.encode(frame).astype(np.float32)[known]
         for group in self.encoder.groups:

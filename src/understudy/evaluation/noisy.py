@@ -91,7 +91,8 @@ def noisy_metrics(
     features = Featuriser(schema, target)
     place = place_of(positive, features.classes)
     frame = as_frame(test)
-    judged = features.rows(frame)
+    # A row without a class stays in its place and counts for nothing: every other row is scored as it would be anyway.
+    judged = features.rows(frame, unlabelled=True)
     made = {name: features.rows(as_frame(table)) for name, table in synthetic.items()}
     spent = Budget(epsilon) if budget is None else budget
     histograms = 1 if len(features.classes) == 2 else len(features.classes)
@@ -131,16 +132,20 @@ def _counts(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Private: the number of right answers (1), and for each judged class a table of rows in it or not x score bins."""
     if classes == 2:
-        train, test = (Rows(rows.x, (rows.y == positive).astype(np.int64)) for rows in (train, test))
+        train, test = (
+            Rows(rows.x, np.where(rows.y < 0, -1, (rows.y == positive).astype(np.int64))) for rows in (train, test)
+        )
     ready_train, ready_test = prepare(train, test)
     ours, theirs = _scores(factory, ready_train, ready_test, classes, seed)
-    right = np.array([np.sum(theirs.argmax(axis=1) == ready_test.y)], dtype=np.int64)
+    counted = ready_test.y >= 0
+    theirs, y = theirs[counted], ready_test.y[counted]
+    right = np.array([np.sum(theirs.argmax(axis=1) == y)], dtype=np.int64)
     judged = [1] if classes == 2 else list(range(classes))
     tables = np.zeros((len(judged), 2, BINS), dtype=np.int64)
     for place, label in enumerate(judged):
         edges = _edges(ours[:, label], ready_train.y == label)
         bins = np.searchsorted(edges, theirs[:, label], side="right")
-        np.add.at(tables[place], ((ready_test.y == label).astype(np.int64), bins), 1)
+        np.add.at(tables[place], ((y == label).astype(np.int64), bins), 1)
     return right, tables
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEWEST = 2
+_MOST_CATEGORIES = 1000
 
 
 def evaluate(
@@ -118,6 +119,12 @@ def describe(real: pd.DataFrame, held: pd.DataFrame, target: str) -> Schema:
     for frame, name in ((real, "train"), (held, "test")):
         if target not in frame.columns:
             raise InputError(f"{name}: there is no column {target!r}.{did_you_mean(target, frame.columns)}")
+    for name in real.columns:
+        if name != target and (count := _categories(column_of(real, name))) > _MOST_CATEGORIES:
+            raise InputError(
+                f"train: column {name!r} holds {count} different texts; is it a name or an identifier? Drop it, or describe "
+                "the columns in a schema."
+            )
     _, labels = distinct(pd.concat([column_of(real, target), column_of(held, target)]))
     if len(labels) > 100:
         raise InputError(
@@ -132,6 +139,15 @@ def describe(real: pd.DataFrame, held: pd.DataFrame, target: str) -> Schema:
         else Column(target, "categorical", categories=tuple(sorted(labels, key=lambda v: (isinstance(v, str), v))))
     )
     return Schema((*schema_from_public(real, target).columns, column), target)
+
+
+def _categories(series: pd.Series) -> int:
+    """Touches private data: how many texts a column holds; 0 for numbers, truth values and dates."""
+    from pandas.api import types
+
+    if types.is_numeric_dtype(series.dtype) or types.is_datetime64_any_dtype(series.dtype):
+        return 0
+    return series.nunique()
 
 
 def _panel(classifiers: str | Mapping[str, Factory]) -> tuple[dict[str, Factory], tuple[str, ...]]:
