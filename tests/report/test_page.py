@@ -128,6 +128,7 @@ def test_pictures(make_release: Make) -> None:
     images = np.random.default_rng(0).random((12, 8, 8)).astype(np.float32)
     text = render(Sources([make_release(kind="images", method="moments", arrays={"images": images})]))
     assert "12 of 12 released pictures" in Page(text).text
+    assert "A distilled set of images" in Page(text).text
     assert "data:image/png;base64," in text
     colour = (255 * np.random.default_rng(0).random((3, 8, 8, 3))).astype(np.uint8)
     assert "data:image/png" in render(Sources([make_release("colour", kind="distilled", arrays={"images": colour})]))
@@ -198,3 +199,16 @@ def test_many_statistics_are_told_as_one(make_release: Make) -> None:
     assert "Gaussian noise 20 to 28 times" in text
     assert "100 %" in text
     assert "99.999" not in text
+
+
+def test_a_generator_of_images_draws_some(tmp_path: Path) -> None:
+    from understudy.images import ImageDataset
+    from understudy.methods import ImageMoments
+
+    pixels = np.random.default_rng(0).integers(0, 255, (60, 8, 8)).astype(np.uint8)
+    data = ImageDataset(pixels, np.arange(60) % 3, ("a", "b", "c"))
+    ImageMoments(4.0, 1e-5, random_state=0).fit(data).save(tmp_path / "release")
+    text = render(Sources([tmp_path / "release"]))
+    assert "100 pictures drawn from the release" in Page(text).text
+    assert "A generator of synthetic images" in Page(text).text
+    assert "data:image/png;base64," in text

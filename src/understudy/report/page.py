@@ -101,7 +101,7 @@ def _template() -> Any:
 
 def _title(releases: Sequence[Release]) -> str:
     if len(releases) == 1:
-        kind = words.kind_words(releases[0].kind)
+        kind = words.kind_words(releases[0].kind, releases[0].method)
         return kind[0].upper() + kind[1:]
     return f"{len(releases)} private releases"
 
@@ -112,7 +112,7 @@ def _breath(releases: Sequence[Release], useful: Mapping[str, Any]) -> dict[str,
         name, sentence = words.method_words(release.method)
         rows.append(
             {
-                "what": words.kind_words(release.kind),
+                "what": words.kind_words(release.kind, release.method),
                 "method": name,
                 "how": sentence,
                 "size": words.size_words(release.kind, release.facts),
@@ -178,7 +178,7 @@ def _release(release: Release, nothing: bool) -> dict[str, Any]:
     body = certificate.body
     return {
         "name": shown(release.path.name or str(release.path)),
-        "kind": words.kind_words(release.kind),
+        "kind": words.kind_words(release.kind, release.method),
         "method": words.method_words(release.method)[0],
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,

@@ -112,7 +112,7 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
         )
     return {
         "name": shown(release.path.name),
-        "kind": words.kind_words(release.kind),
+        "kind": words.kind_words(release.kind, release.method),
         "rows": len(synthetic),
         "real_rows": None if real is None else len(real),
         "columns": shown_columns,

@@ -26,7 +26,7 @@ KINDS: dict[str, str] = {
     "classifier": "a classifier",
     "generator": "a generator of synthetic rows",
     "distilled": "a distilled set of records",
-    "images": "a generator of synthetic images",
+    "images": "a distilled set of images",
     "histogram": "a histogram",
 }
 
@@ -80,7 +80,9 @@ METHODS: dict[str, tuple[str, str]] = {
 }
 
 
-def kind_words(kind: str) -> str:
+def kind_words(kind: str, method: str = "") -> str:
+    if (kind, method) == ("generator", "image-moments"):
+        return "a generator of synthetic images"
     return KINDS.get(kind, f"a release of kind “{shown(kind, 40)}”")
 
 
