@@ -25,6 +25,7 @@ import numpy as np
 import optax
 
 from understudy import images
+from understudy.benchmarks.dpkip_images import SETTINGS
 from understudy.evaluation.image_networks import ConvNet
 from understudy.images.deform import Affine
 from understudy.learn.kernels import ReLUKernel, gram, own_gram
@@ -446,15 +447,6 @@ def final(results: Results, small: bool, name: str, runs: tuple[tuple[float, int
                 add(what="convnet on the distilled set", per_class=50, accuracy=accuracy)
 
 
-# DP-KIP, Tables 5 and 6: batch, learning rate, clip, ridge for (set, per class, epsilon).
-PAPER: dict[tuple[str, int, float], tuple[int, float, float, float]] = {
-    ("mnist", 1, 1.0): (500, 5e-3, 1e-2, 1e-6), ("mnist", 10, 1.0): (500, 1e-2, 1e-6, 1e-6), ("mnist", 50, 1.0): (500, 1e-2, 1e-6, 1e-7),
-    ("mnist", 1, 10.0): (500, 5e-3, 1e-5, 1e-6), ("mnist", 10, 10.0): (500, 5e-3, 1e-2, 1e-6), ("mnist", 50, 10.0): (500, 5e-3, 1e-5, 1e-6),
-    ("fashion", 1, 1.0): (500, 5e-2, 1e-6, 1e-6), ("fashion", 10, 1.0): (500, 0.1, 1e-6, 1e-5), ("fashion", 50, 1.0): (200, 1e-2, 1e-2, 1e-6),
-    ("fashion", 1, 10.0): (500, 1e-2, 1e-3, 1e-6), ("fashion", 10, 10.0): (500, 1e-2, 1e-2, 1e-5), ("fashion", 50, 10.0): (500, 1e-2, 1e-2, 1e-7),
-}  # fmt: skip
-
-
 def table1(results: Results, small: bool, per_class: tuple[int, ...], seeds: int) -> None:
     """DP-KIP with the paper's settings from a public Gaussian start, and KIP without privacy."""
     for name in ("mnist", "fashion"):
@@ -472,7 +464,7 @@ def table1(results: Results, small: bool, per_class: tuple[int, ...], seeds: int
                     "table1", dataset=name, method="kip", per_class=count, seed=seed, accuracy=data.krr(support, 1e-6)
                 )
                 for epsilon in (1.0, 10.0):
-                    batch, rate, clip, ridge = PAPER[name, count, epsilon]
+                    batch, rate, clip, ridge = SETTINGS[name, count, epsilon]
                     began = time.perf_counter()
                     accuracy = dp_kip(data, count, epsilon, batch=batch, rate=rate, clip=clip, ridge=ridge, scale=1.0, seed=seed, epochs=1 if small else 10)  # fmt: skip
                     results.add("table1", dataset=name, method="dp-kip", per_class=count, epsilon=epsilon, seed=seed, accuracy=accuracy, seconds=time.perf_counter() - began)  # fmt: skip
