@@ -221,7 +221,7 @@ def _dpsgd(facts: Facts, schema_file: str, target: str) -> Choice:
         f"{steps:,} noisy steps",
         steps,
         "thin" if steps >= 100 else "hopeless",
-        "for comparison with the papers; it measured below moments at every budget tried",
+        "for comparison with the papers: each step is paid for, where moments pays once",
         f"understudy synthesize DATA --method dpgan --schema {schema_file}{target} "
         f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out synthetic.csv",
     )
