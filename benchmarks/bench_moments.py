@@ -49,6 +49,8 @@ def jobs(given: argparse.Namespace) -> list[dict[str, Any]]:
                     if panel == "four" and dataset != "credit":
                         continue
                     for classifier in PANELS[panel]:
+                        if f"{dataset}/{panel}/{classifier}" in given.skip:
+                            continue
                         rank = (order, 1 + place, seed)
                         judged.append({"kind": "judge", **here, "panel": panel, "classifier": classifier, "rank": rank})
     return sorted([*made, *judged], key=lambda job: job["rank"])
@@ -183,6 +185,9 @@ if __name__ == "__main__":
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 1.0, 10.0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--panels", nargs="+", default=["five", "four", "twelve"])
+    parser.add_argument(
+        "--skip", nargs="*", default=[], help="what is known not to end in time: dataset/panel/classifier"
+    )
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=180.0, help="seconds a job")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds for all of it")

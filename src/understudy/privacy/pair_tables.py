@@ -92,9 +92,9 @@ class PairTables:
 
 def _count(codes: Ints, sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
     """Private. Exact tables: products of one-hot blocks, each small enough for its sums to be exact in float32."""
-    from scipy.linalg import blas
+    from scipy.linalg import blas  # pyright: ignore[reportMissingTypeStubs]
 
-    multiply: Any = blas.ssyrk  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
+    multiply: Any = getattr(blas, "ssyrk")  # noqa: B009  (made at import; no checker knows it)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     total = np.zeros((n_classes, starts[-1], starts[-1]), dtype=np.int64)
     one_hot = np.zeros((min(_CHUNK, len(codes)), starts[-1]), dtype=np.float32)
