@@ -45,7 +45,7 @@ def main() -> None:
         result = {
             "benchmark": "demo",
             "what": "understudy demo: 350 rows of breast-cancer play the sensitive table; scores on 119 real test rows",
-            "command": f"python benchmarks/bench_demo.py --repeats {given.repeats} --out {given.out}",
+            "command": f"python benchmarks/bench_demo.py --repeats {given.repeats} --out benchmarks/results/demo.json",
             "machine": machine(),
             "versions": versions(),
             "repeats": repeat + 1,
