@@ -1,4 +1,8 @@
-"""The README's picture, from a report that `understudy demo` wrote: `python docs/picture.py demo-output/report.html`.
+"""The README's picture: the report of the demo's generator, cut down to what fits a picture.
+
+    understudy demo
+    understudy report demo-output/generator --title "350 patients, and rows that stand in for them" --out picture.html
+    python docs/picture.py picture.html
 
 Needs Chromium (named in UNDERSTUDY_CHROMIUM, or `chromium` on the path). Keeps the headline, the releases and the best
 attacker's odds of the page, and writes docs/images/report.png.
