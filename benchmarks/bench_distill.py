@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -26,6 +27,7 @@ import optax
 
 from understudy import images
 from understudy.benchmarks.dpkip_images import SETTINGS
+from understudy.benchmarks.machine import machine, versions
 from understudy.evaluation.image_networks import ConvNet
 from understudy.images.deform import Affine
 from understudy.learn.kernels import ReLUKernel, gram, own_gram
@@ -46,9 +48,11 @@ class Results:
     def __init__(self, path: Path, small: bool) -> None:
         self.path = path
         self.began = time.time()
+        device = jax.devices()[0]
         self.body: dict[str, Any] = {
-            "device": str(jax.devices()[0]),
-            "jax": jax.__version__,
+            "command": "python benchmarks/bench_distill.py " + " ".join(sys.argv[1:]),
+            "machine": {**machine(), "accelerator": getattr(device, "device_kind", str(device))},
+            "versions": versions(),
             "small": small,
             "rows": [],
         }
