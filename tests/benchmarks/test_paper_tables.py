@@ -136,6 +136,7 @@ def test_the_page_of_results_is_made_from_the_files(tmp_path: Path) -> None:
     page = document(tmp_path)
     assert "| PATE-GAN | 0.870 | 0.900 (0.880 to 0.920) | 1.000 | 0.990 |  |" in page
     assert "GAN *(unsafe)*" in page
+    assert f"- {gpate_1.NOTES[-1]}" in page
     assert "- *Unsafe*: Without privacy." in page
     assert "| [A quick one](../benchmarks/results/gpate-1-quick.json) | `understudy bench run gpate-1` | 7 |" in page
     assert page.count("**T**") == 1, "figures of quick runs are not shown"

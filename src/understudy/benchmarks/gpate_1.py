@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from understudy.benchmarks.declare import Benchmark, Part, Quote, Size
-from understudy.benchmarks.quoting import HOW, METRICS, quote
+from understudy.benchmarks.quoting import GANS_MISS, HOW, METRICS, quote
 from understudy.benchmarks.synthetic import part
 
 FOUR = ("logistic regression", "adaboost", "bagging", "mlp")
@@ -53,6 +53,7 @@ NOTES = (
     "Classifiers with G-PATE's settings (its appendix on model structures): L1 logistic regression by liblinear with class "
     "weights 350 to 1, AdaBoost of 200 and bagging of 100 logistic regressions, a tanh perceptron of three layers of 18.",
     "G-PATE's figures for PATE-GAN and DP-GAN are copied from PATE-GAN's Table 1, though measured with other classifiers.",
+    GANS_MISS,
 )
 
 BENCHMARK = Benchmark(
