@@ -212,3 +212,16 @@ def test_a_generator_of_images_draws_some(tmp_path: Path) -> None:
     assert "100 pictures drawn from the release" in Page(text).text
     assert "A generator of synthetic images" in Page(text).text
     assert "data:image/png;base64," in text
+
+
+def test_a_page_stays_readable_however_much_there_is_to_say(make_release: Make) -> None:
+    events = tuple(LaplaceEvent(0.001 + i * 1e-6) for i in range(300))
+    release = make_release(
+        events=events, facts={f"fact {i}": i for i in range(500)}, public=tuple(f"thing {i}" for i in range(500))
+    )
+    text = render(Sources([release]))
+    page = Page(text)
+    assert "261 others" in page.text
+    assert "further things, listed in the certificates" in page.text
+    assert sum(tag == "tr" for tag, _ in page.elements) < 60
+    assert len(text) < 200_000

@@ -21,6 +21,9 @@ from understudy.report.text import at_most, number, one_in, percent, shown
 from understudy.tables.files import check_writable, write_text
 
 
+MOST_FACTS = 100  # a page is for people
+
+
 @dataclass(frozen=True)
 class Sources:
     """What a page is made from. Only `releases` is needed.
@@ -131,7 +134,13 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
     epsilon, delta = total(releases)
     broken = [r for r in releases if r.problem]
     odds = Odds(epsilon, delta)
-    public = list(dict.fromkeys(shown(text, 300) for r in releases for text in r.certificate.body["assumed_public"]))
+    assumed = [text for r in releases for text in r.certificate.body["assumed_public"]]
+    public = list(dict.fromkeys(shown(text, 300) for text in assumed))
+    if len(public) > MOST_FACTS:
+        public = [
+            *public[: MOST_FACTS - 1],
+            f"and {len(public) - MOST_FACTS + 1:,} further things, listed in the certificates",
+        ]
     units = sorted({shown(r.certificate.body["unit"]) for r in releases})
     pairs = []
     for alarms in (0.01, 0.1):
@@ -191,7 +200,7 @@ def _release(release: Release, nothing: bool) -> dict[str, Any]:
         "checksum": certificate.to_json()["checksum"],
         "recomputed": release.recomputed,
         "problem": shown(release.problem, 300),
-        "facts": [(shown(k, 60), shown(v, 120)) for k, v in release.facts.items()],
+        "facts": [(shown(k, 60), shown(v, 120)) for k, v in list(release.facts.items())[:MOST_FACTS]],
         "free": shown(release.facts["post_processing_of"]) if nothing else None,
     }
 

@@ -21,6 +21,7 @@ from understudy.report.facts import Share
 from understudy.report.text import number, shown
 
 _FEW = 3  # more noisy statistics than this are told as one
+_MOST = 40  # rows for what left the table
 
 KINDS: dict[str, str] = {
     "classifier": "a classifier",
@@ -135,14 +136,27 @@ def spending_words(spent: Sequence[Share]) -> list[tuple[str, str, float]]:
     """Name, sentence and share of each event; where a method has many noisy statistics they are told as one."""
     statistics = [one for one in spent if isinstance(one.event, GaussianEvent)]
     if len(statistics) <= _FEW:
-        return [(*event_words(one.event), one.share) for one in spent]
+        return _longest([(*event_words(one.event), one.share) for one in spent])
     noise = [one.event.noise_multiplier for one in statistics if isinstance(one.event, GaussianEvent)]
     sentence = (
         f"{len(statistics)} kinds of statistics, each released once, with Gaussian noise {number(min(noise))} to "
         f"{number(max(noise))} times as large as the most that one row can change."
     )
     told = ("Noisy statistics", sentence, round(sum(one.share for one in statistics), 12))
-    return [told, *((*event_words(one.event), one.share) for one in spent if one not in statistics)]
+    others = [one for one in spent if not isinstance(one.event, GaussianEvent)]
+    return _longest([told, *((*event_words(one.event), one.share) for one in others)])
+
+
+def _longest(told: list[tuple[str, str, float]]) -> list[tuple[str, str, float]]:
+    """At most as many rows as a page can bear; the costliest are kept."""
+    if len(told) <= _MOST:
+        return told
+    ordered = sorted(told, key=lambda row: -row[2])
+    rest = ordered[_MOST - 1 :]
+    return [
+        *ordered[: _MOST - 1],
+        (f"{len(rest):,} others", "Each costs less than those above.", sum(r[2] for r in rest)),
+    ]
 
 
 def _times(count: int) -> str:
