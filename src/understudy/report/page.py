@@ -20,7 +20,6 @@ from understudy.report.odds import Odds
 from understudy.report.text import at_most, number, one_in, percent, shown
 from understudy.tables.files import check_writable, write_text
 
-
 MOST_FACTS = 100  # a page is for people
 
 
