@@ -254,3 +254,40 @@ def test_models_are_chosen_from_public_sizes() -> None:
     assert choose(1000, SCHEMA.features, 2, 1.0, 1e-5) == "gaussian"
     numbers = Schema((Column("a", "continuous", bounds=(0, 1)), Column("b", "integer", bounds=(0, 9))))
     assert choose(10**6, numbers, 2, 1.0, 1e-5) == "gaussian"
+
+
+@pytest.mark.parametrize("model", ["gaussian", "tables"])
+def test_odd_columns(model: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    n = 1500
+    schema = Schema(
+        (
+            Column("constant", "continuous", bounds=(3, 3)),
+            Column("one", "categorical", categories=("only",)),
+            Column("never", "continuous", bounds=(0, 1), nullable=True),
+            Column("huge", "integer", bounds=(0, 10**12)),
+            Column("ranks", "ordinal", categories=tuple(range(40))),
+            Column("word", "categorical", categories=(1, 2), other=True),
+            Column("y", "categorical", categories=("a", "b")),
+        ),
+        "y",
+    )
+    frame = pd.DataFrame(
+        {
+            "constant": 3.0,
+            "one": "only",
+            "never": np.nan,
+            "huge": rng.integers(0, 10**11, n),
+            "ranks": rng.integers(0, 40, n),
+            "word": rng.choice([1, 2, 7], n),
+            "y": rng.choice(["a", "b"], n),
+        }
+    )
+    generator = small(model=model).fit(frame, schema=schema)
+    rows: Any = generator.sample(400, random_state=0)
+    validate_frame(rows, schema)
+    assert (rows["constant"] == 3).all()
+    assert rows["never"].isna().mean() > 0.8
+    assert rows["huge"].median() < 2 * 10**11
+    generator.save(tmp_path / "release")
+    assert load(tmp_path / "release").sample(400, random_state=0).equals(rows)
