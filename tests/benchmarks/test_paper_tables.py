@@ -83,6 +83,7 @@ def test_real_rows_are_measured(small: Callable[[int], None]) -> None:
     assert "epsilon" not in found
 
 
+@pytest.mark.slow
 def test_a_generator_is_measured_with_both_kinds_of_epsilon_and_rankings(small: Callable[[int], None]) -> None:
     small(3000)
     part = synthetic.part(

@@ -34,6 +34,7 @@ def test_networks_learn(name: str) -> None:
     assert image_accuracy(made, labels, test, truth, Training(name, steps=80, batch=32)) > 0.9
 
 
+@pytest.mark.slow
 def test_augmentation_helps_where_pictures_are_few() -> None:
     made, labels = bars(12)
     test, truth = bars(300, 1)
@@ -44,14 +45,13 @@ def test_augmentation_helps_where_pictures_are_few() -> None:
     assert moved > plain
 
 
+@pytest.mark.slow
 def test_soft_labels_train_with_squares() -> None:
     made, labels = bars(100)
     test, truth = bars(200, 1)
     soft = np.eye(2)[labels] * 1.4 - 0.2
     trained = train(made, soft, Training("small", steps=80, batch=32, loss="squares"))
     assert trained.accuracy(test, truth) > 0.9
-    with pytest.raises(InputError, match='need the loss "squares"'):
-        train(made, soft, Training("small"))
 
 
 def test_the_convnet_is_that_of_the_paper() -> None:
@@ -73,6 +73,7 @@ def test_a_convnet_learns() -> None:
     assert image_accuracy(made, labels, test, truth, wanted) > 0.8
 
 
+@pytest.mark.slow
 def test_dropout_is_for_training_only() -> None:
     model = eqx.filter_jit(lambda: TwoLayerCNN((1, 12, 12), 2, key=jax.random.key(0)))()
     image = jnp.ones((1, 12, 12))
@@ -107,6 +108,8 @@ def test_wrong_images_are_refused() -> None:
         train(made, labels[:9])
     with pytest.raises(InputError, match="from 0 to 1"):
         train(made, labels + 1, classes=2)
+    with pytest.raises(InputError, match='need the loss "squares"'):
+        train(made, np.eye(2)[labels] * 1.4 - 0.2, Training("small"))
     with pytest.raises(InputError, match="whole numbers"):
         train(made, labels.astype(float))
     with pytest.raises(InputError, match="2 columns for 3 classes"):

@@ -52,7 +52,9 @@ def test_each_of_the_twelve_learns(name: str) -> None:
     assert found.seconds > 0
 
 
-@pytest.mark.parametrize("name", [n for n in FOUR if n != "adaboost"])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in ("adaboost", "bagging") else []) for n in FOUR]
+)
 def test_each_of_the_four_learns(name: str) -> None:
     assert score(patients(300), patients(400, 1), "sick", SCHEMA, FOUR[name], 0).auroc > 0.75
 
