@@ -54,6 +54,7 @@ def _schema() -> Schema:
 QUICK: dict[str, Any] = {"batch": 50, "random_state": 0}
 
 
+@pytest.mark.slow
 def test_a_table_is_distilled_released_and_read_back(tmp_path: Path) -> None:
     made = DPKIP(8.0, 1e-5, 3, epochs=20, unsafe_noise_seed=1, **QUICK).fit(_table(), "y", _schema())
     assert list(made.distilled_.columns) == ["a", "b", "c", "y"]
@@ -93,6 +94,7 @@ def images_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_images_are_distilled_with_a_share_for_real_ones(images_release: Path) -> None:
     made = understudy.load(images_release)
     assert made.distilled_.images.shape == (6, 8, 8)
