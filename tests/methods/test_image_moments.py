@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +17,6 @@ from small_images import bars  # pyright: ignore[reportMissingImports]
 import understudy
 from understudy.errors import BudgetExceeded, InputError
 from understudy.images import ImageDataset
-from understudy.images.features import edge_features_jit, feature_count
 from understudy.methods.image_moments import ImageMoments
 from understudy.methods.image_moments.looks import Plan, look
 from understudy.methods.image_moments.shrinkage import class_covariance, pooled_covariance
@@ -36,8 +34,8 @@ def test_samples_look_like_their_class(fitted: ImageMoments) -> None:
     real = bars(300, 1)
     means = {c: real.flat()[real.labels == c].mean(axis=0) for c in range(3)}
     closest = np.stack([((made.flat() - means[c]) ** 2).sum(axis=1) for c in range(3)]).argmin(axis=0)
-    assert (closest == made.labels).mean() > 0.7
-    assert np.bincount(made.labels, minlength=3).min() > 50
+    assert (closest == made.labels).mean() > 0.85
+    assert np.array_equal(np.bincount(made.labels), [100, 100, 100])
     assert np.array_equal(made.images, fitted.sample(300, 0).images)
     only = fitted.sample(5, 0, labels=np.full(5, 2))
     assert set(only.labels) == {2}
@@ -156,26 +154,3 @@ def test_colour_images_work() -> None:
     data = ImageDataset(rng.integers(0, 256, (90, 6, 6, 3)).astype(np.uint8), np.arange(90) % 2, ("a", "b"))
     made = ImageMoments(5.0, frequencies=2, random_state=0).fit(data).sample(4, 0)
     assert made.images.shape == (4, 6, 6, 3)
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 2**31), st.sampled_from(["noise", "blank", "white", "one pixel"]))
-def test_features_are_never_longer_than_one(seed: int, way: str) -> None:
-    image = np.random.default_rng(seed).uniform(size=(1, 8, 8, 1)).astype(np.float32)
-    image = {"blank": 0 * image, "white": 0 * image + 1, "one pixel": image * (image > 0.97)}.get(way, image)
-    found = np.asarray(edge_features_jit(jnp.asarray(image)))
-    assert found.shape == (1, feature_count((8, 8)))
-    assert np.linalg.norm(found) <= 1 + 1e-5
-
-
-def test_the_teacher_labels_samples_and_may_be_left_out(fitted: ImageMoments) -> None:
-    mixture = fitted.mixture_
-    real = bars(90, 2)
-    shares = np.asarray(mixture.shares(jnp.asarray(real.flat()), jnp.zeros(90, int), 0.0))
-    assert (shares.argmax(axis=1) == real.labels).mean() > 0.9
-    bonus = np.asarray(mixture.shares(jnp.asarray(real.flat()), jnp.zeros(90, int), 1e3))
-    assert set(bonus.argmax(axis=1)) == {0}
-    without = ImageMoments(1.0, frequencies=3, teacher_share=0.0, random_state=0).fit(bars(300))
-    assert np.array_equal(np.bincount(without.sample(30, 0).labels), [10, 10, 10])
-    with pytest.raises(InputError, match="teacher_share"):
-        ImageMoments(teacher_share=1.0).fit(bars(60))

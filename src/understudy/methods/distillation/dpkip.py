@@ -16,12 +16,12 @@ from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.learn.krr import one_hot
 from understudy.methods.distillation.distiller import Distiller, Progress
-from understudy.methods.distillation.domain import Domain
+from understudy.methods.distillation.domain import Domain, TableDomain
 from understudy.methods.distillation.training import Support, distil_privately
 from understudy.privacy import Budget, Certificate, PoissonGaussianStep, PrepaidSteps
 from understudy.privacy.calibration import smallest_noise
 from understudy.privacy.prepaid import batch_slots, step_events
-from understudy.tables import Schema
+from understudy.tables import Schema, settle_target
 
 _AHEAD = 8
 
@@ -76,6 +76,8 @@ class DPKIP(Distiller):
         check_batch(self.batch, len(data))
         budget = Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
         domain = self._domain(data, schema, budget, self.schema_epsilon_share)
+        if isinstance(domain, TableDomain) and schema is not None:
+            data = settle_target(data, schema, domain.schema, seed=0)
         start = self._start(domain, key)
         steps = max(1, round(self.epochs * len(data) / self.batch))
         paid = pay_for_steps(steps, self.batch, self.clip, len(data), budget)

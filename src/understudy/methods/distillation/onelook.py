@@ -35,9 +35,9 @@ class OneLook(Distiller):
     ----------
     epsilon, delta : the budget; all of it is used. per_class : records a class.
     steps, batch, learning_rate, label_rate, ridge, depth : of the free descent, as in `KIP`; none of them costs privacy.
-    samples : rows a class that are drawn from a table's release for it. deform : deform sampled images at random, a
-        little (`Affine`), or not (None).
-    frequencies, straight, components, teacher_share : of `ImageMoments`.
+    samples : rows a class that are drawn from a table's release for it. deform : deform sampled images at random, more
+        for writing (`straight`) than for other images.
+    frequencies, straight, components : of `ImageMoments`.
     refine_share : the share of epsilon for DP-SGD on the real images afterwards, `refine_epochs` of it.
     """
 
@@ -49,7 +49,7 @@ class OneLook(Distiller):
         delta: float = 1e-5,
         per_class: int = 10,
         *,
-        steps: int = 2000,
+        steps: int = 3000,
         batch: int = 1000,
         learning_rate: float = 5e-3,
         label_rate: float = 5e-3,
@@ -60,7 +60,6 @@ class OneLook(Distiller):
         frequencies: int | None = None,
         straight: bool = False,
         components: int = 1,
-        teacher_share: float = 0.5,
         refine_share: float = 0.0,
         refine_epochs: int = 5,
         refine_rate: float = 1e-3,
@@ -82,7 +81,6 @@ class OneLook(Distiller):
         self.frequencies = frequencies
         self.straight = straight
         self.components = components
-        self.teacher_share = teacher_share
         self.refine_share = refine_share
         self.refine_epochs = refine_epochs
         self.refine_rate = refine_rate
@@ -118,7 +116,6 @@ class OneLook(Distiller):
             frequencies=self.frequencies,
             components=self.components,
             straight=self.straight,
-            teacher_share=self.teacher_share,
             random_state=self.random_state,
         )
         self.drawn_ = True
@@ -126,8 +123,8 @@ class OneLook(Distiller):
         classes = np.arange(self.per_class * len(domain.classes)) % len(domain.classes)
         first = generator.sample(len(classes), self.random_state, labels=classes)
         start = Support(jnp.asarray(first.flat()), jnp.asarray(one_hot(first.labels, len(domain.classes))))
-        affine = Affine(0.05, 0.05, 0.05, 0.5) if self.deform else None
-        support = self._descend(domain, Samples(generator.mixture_, affine, generator.trust), start, key, progress)
+        affine = (Affine() if self.straight else Affine(0.05, 0.05, 0.05, 1.0)) if self.deform else None
+        support = self._descend(domain, Samples(generator.mixture_, affine), start, key, progress)
         facts: dict[str, Any] = {"mechanism": "moments", "post_processing_of": "generator/image-moments"}
         if self.refine_share:
             batch = min(self.batch, 500)

@@ -16,8 +16,7 @@ from understudy.images.basis import dct_basis
 from understudy.images.deform import straighten
 from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.image_moments.looks import Plan, look
-from understudy.methods.image_moments.sampler import SLANT_UNIT, TRUST, Mixture
-from understudy.methods.image_moments.teacher import teach, teacher_events
+from understudy.methods.image_moments.sampler import SLANT_UNIT, Mixture
 from understudy.privacy import Budget, Certificate, GaussianEvent
 from understudy.privacy.calibration import smallest_noise
 from understudy.privacy.clipped_moments import ClippedMoments
@@ -38,8 +37,6 @@ class ImageMoments(BaseEstimator):
     frequencies : how many cosines a side the covariances have; None: 14, or 8 for colour. What lies above
         gets one released variance each.
     components : Gaussians a class; above 1 a second look is paid for, at cells that the first one shows.
-    teacher_share : the share of the precision for a linear teacher on public edge features, which labels the samples; 0
-        leaves every sample the class it was drawn for. trust : how many nats that class counts beside the teacher's view.
     straight : straighten slanted writing before the look, by a fixed function of each image, and slant the samples back.
     mean_clip, spread_clip : the longest row, and the longest distance from its class' mean, that is kept whole, on a scale
         where white is 1; None: 0.34 and 0.232 times the root of the number of pixels. Public: do not take them from the data.
@@ -58,8 +55,6 @@ class ImageMoments(BaseEstimator):
         frequencies: int | None = None,
         components: int = 1,
         straight: bool = False,
-        teacher_share: float = 0.5,
-        trust: float = TRUST,
         mean_clip: float | None = None,
         spread_clip: float | None = None,
         random_state: int | None = None,
@@ -70,8 +65,6 @@ class ImageMoments(BaseEstimator):
         self.frequencies = frequencies
         self.components = components
         self.straight = straight
-        self.teacher_share = teacher_share
-        self.trust = trust
         self.mean_clip = mean_clip
         self.spread_clip = spread_clip
         self.random_state = random_state
@@ -90,8 +83,6 @@ class ImageMoments(BaseEstimator):
             found = [*self._plan(data, mean_clip, spread_clip, noise).events()]
             if len(high):
                 found += _tail_look(float(clips[2]), noise).events()
-            if self.teacher_share:
-                found += teacher_events(len(data.classes), noise / self.teacher_share**0.5)
             return found
 
         noise = smallest_noise(events, self.epsilon, self.delta)
@@ -107,11 +98,8 @@ class ImageMoments(BaseEstimator):
         if len(high):
             found = _tail_look(float(clips[2]), noise).release(pixels @ high.T, np.zeros(len(data), np.int64), paying)
             tail = np.maximum(found.products[0] / max(found.counts[0], 1.0), 0.0)
-        judge, offsets = np.zeros((0, len(data.classes))), np.zeros(len(data.classes))
-        if self.teacher_share:
-            judge, offsets = teach(data, noise / self.teacher_share**0.5, paying)
         factors = np.linalg.cholesky(released.covariances)
-        parts = (released.weights, released.means, factors, tail, np.concatenate([low, high]), judge, offsets)
+        parts = (released.weights, released.means, factors, tail, np.concatenate([low, high]))
         self.mixture_ = Mixture(
             *(jnp.asarray(part, jnp.float32) for part in parts), shape=tuple(data.shape), slanted=self.straight
         )
@@ -121,7 +109,7 @@ class ImageMoments(BaseEstimator):
         return self
 
     def sample(self, n: int, random_state: int | None = None, *, labels: np.ndarray | None = None) -> ImageDataset:
-        """`n` images, drawn for even classes and labelled as the teacher sees them; or of the given `labels`. Free."""
+        """`n` images of even classes, or of the given `labels`. Free."""
         mixture = self._fitted()
         check_count("n", n)
         rng = np.random.default_rng(random_state)
@@ -133,19 +121,17 @@ class ImageMoments(BaseEstimator):
         ):
             raise InputError(f"`labels` must be {n} numbers of classes, 0 to {len(self.classes_) - 1}.")
         key = jax.random.key(int(rng.integers(2**63)))
-        parts, judged = [], []
+        parts = []
         for start in range(0, n, _CHUNK):
             part = np.resize(wanted[start : start + _CHUNK], min(_CHUNK, n))
-            rows, shares = _draw(mixture, jax.random.fold_in(key, start), jnp.asarray(part), self.trust)
-            parts.append(np.asarray(rows)[: n - start])
-            judged.append(np.asarray(shares).argmax(axis=1)[: n - start])
-        found = wanted if labels is not None else np.concatenate(judged)
-        return ImageDataset.from_flat(np.concatenate(parts), found, self.shape_, self.classes_, self.value_range_)
+            rows = np.asarray(_draw(mixture, jax.random.fold_in(key, start), jnp.asarray(part)))
+            parts.append(rows[: n - start])
+        return ImageDataset.from_flat(np.concatenate(parts), wanted, self.shape_, self.classes_, self.value_range_)
 
     def save(self, path: str | Path) -> None:
         """Write the release: a new folder with the moments and the certificate, and nothing private."""
         mixture = self._fitted()
-        names = ("weights", "means", "factors", "tail", "judge", "offsets")
+        names = ("weights", "means", "factors", "tail")
         arrays = {name: np.asarray(getattr(mixture, name)) for name in names}
         parameters = {
             "settings": self.get_params(deep=False),
@@ -169,10 +155,7 @@ class ImageMoments(BaseEstimator):
         low, high = bundle.parameters["value_range"]
         generator.value_range_ = (low, high)
         basis = jnp.concatenate([jnp.asarray(part) for part in generator._bases(generator.shape_)])
-        parts = {
-            name: jnp.asarray(bundle.arrays[name])
-            for name in ("weights", "means", "factors", "tail", "judge", "offsets")
-        }
+        parts = {name: jnp.asarray(bundle.arrays[name]) for name in ("weights", "means", "factors", "tail")}
         generator.mixture_ = Mixture(**parts, basis=basis, shape=generator.shape_, slanted=generator.straight)
         generator.certificate_ = bundle.certificate
         return generator
@@ -182,8 +165,6 @@ class ImageMoments(BaseEstimator):
     def _check(self, data: ImageDataset) -> None:
         check_positive("epsilon", self.epsilon)
         check_count("components", self.components)
-        if not 0 <= self.teacher_share < 0.95:
-            raise InputError(f"`teacher_share` (={self.teacher_share}) is a share: at least 0 and below 0.95.")
         for name in ("mean_clip", "spread_clip"):
             if (value := getattr(self, name)) is not None:
                 check_positive(name, value)
@@ -210,7 +191,7 @@ class ImageMoments(BaseEstimator):
             self.components,
             mean_clip,
             spread_clip,
-            noise / (1 - _TAIL_SHARE - self.teacher_share) ** 0.5,
+            noise / (1 - _TAIL_SHARE) ** 0.5,
         )
 
     def _budget(self) -> Budget:
@@ -242,6 +223,5 @@ def _tail_look(clip: float, noise: float) -> ClippedMoments:
 
 
 @jax.jit
-def _draw(mixture: Mixture, key: jax.Array, classes: jax.Array, trust: float) -> tuple[jax.Array, jax.Array]:
-    rows = mixture.images(key, classes)
-    return rows, mixture.shares(rows, classes, trust)
+def _draw(mixture: Mixture, key: jax.Array, classes: jax.Array) -> jax.Array:
+    return mixture.images(key, classes)
