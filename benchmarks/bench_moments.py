@@ -42,7 +42,7 @@ def jobs(given: argparse.Namespace) -> list[dict[str, Any]]:
     for order, epsilon in enumerate([REAL, *epsilons]):
         for dataset in given.datasets:
             for seed in range(1 if epsilon == REAL else given.seeds):
-                here = {"dataset": dataset, "epsilon": epsilon, "seed": seed}
+                here = {"dataset": dataset, "epsilon": epsilon, "seed": seed, "rare": given.rare, "most": given.most}
                 if epsilon != REAL:
                     made.append({"kind": "fit", **here, "rank": (order, 0, seed)})
                 for place, panel in enumerate(given.panels):
@@ -73,14 +73,14 @@ def work(job: dict[str, Any], folder: Path, answer: Path) -> None:
     try:
         data = SPLITS[job["dataset"]]
         if job["kind"] == "fit":
-            rows, facts = moments.synthetic(job["dataset"], job["epsilon"], job["seed"], data)
+            rows, facts = moments.synthetic(job["dataset"], job["epsilon"], job["seed"], data, job["rare"])
             partial = rows_file(folder, job).with_suffix(".partial")
             rows.to_pickle(partial)
             partial.replace(rows_file(folder, job))
             found |= {"facts": facts}
         else:
             rows = data.train if job["epsilon"] == REAL else pd.read_pickle(rows_file(folder, job))
-            found |= {"scores": moments.judge(job["panel"], job["classifier"], rows, data.test, data)}
+            found |= {"scores": moments.judge(job["panel"], job["classifier"], rows, data.test, data, job["most"])}
     except Exception:
         found |= {"error": traceback.format_exc(limit=3)}
     partial = answer.with_suffix(".partial")
@@ -188,6 +188,8 @@ if __name__ == "__main__":
     parser.add_argument(
         "--skip", nargs="*", default=[], help="what is known not to end in time: dataset/panel/classifier"
     )
+    parser.add_argument("--rare", type=int, default=0, help="ask for so many rows of the positive class; they are free")
+    parser.add_argument("--most", type=int, help="rows that a classifier trains on, in place of the panel's own limit")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=180.0, help="seconds a job")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds for all of it")

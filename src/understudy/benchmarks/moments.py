@@ -86,17 +86,26 @@ def thin(frame: Any, target: str, most: int, *, whole_minority: bool) -> Any:
     return pd.concat([rare, often]).sample(frac=1, random_state=0)
 
 
-def synthetic(name: str, epsilon: float, seed: int, data: Split) -> tuple[Any, dict[str, Any]]:
-    """As many synthetic rows as there are training rows, from a fresh fit, and what the fit was like."""
+def synthetic(name: str, epsilon: float, seed: int, data: Split, rare: int = 0) -> tuple[Any, dict[str, Any]]:
+    """As many synthetic rows as there are training rows, from a fresh fit, and what the fit was like.
+
+    With `rare` the rows of the positive class are that many, asked for by a condition: rows are free.
+    """
     import resource
     import time
+
+    import pandas as pd
 
     from understudy.methods.moments import MomentsGenerator
 
     began = time.perf_counter()
     generator = MomentsGenerator(epsilon, DELTA, random_state=seed).fit(data.train, schema=data.schema)
     fitted = time.perf_counter()
-    rows = generator.sample(len(data.train), random_state=seed)
+    rows: Any = generator.sample(len(data.train), random_state=seed)
+    if rare:
+        target = data.schema.target
+        asked = generator.sample(rare, {target: data.positive}, seed)
+        rows = pd.concat([rows[rows[target] != data.positive], asked], ignore_index=True)
     facts = {
         "dataset": name,
         "epsilon": epsilon,
@@ -110,8 +119,8 @@ def synthetic(name: str, epsilon: float, seed: int, data: Split) -> tuple[Any, d
     return rows, facts
 
 
-def judge(panel: str, classifier: str, rows: Any, test: Any, data: Split) -> dict[str, float]:
-    """One classifier of a panel, trained on `rows` and scored on the real `test` rows."""
+def judge(panel: str, classifier: str, rows: Any, test: Any, data: Split, most: int | None = None) -> dict[str, float]:
+    """One classifier of a panel, trained on `rows` (at most `most`) and scored on the real `test` rows."""
     import time
 
     from sklearn.metrics import f1_score
@@ -123,7 +132,7 @@ def judge(panel: str, classifier: str, rows: Any, test: Any, data: Split) -> dic
     target = data.schema.target
     features = Featuriser(data.schema, target)
     binary = len(features.classes) == 2
-    learnt = features.rows(thin(rows, target, MOST_ROWS[panel], whole_minority=binary))
+    learnt = features.rows(thin(rows, target, most or MOST_ROWS[panel], whole_minority=binary))
     judged = features.rows(thin(test, target, MOST_TEST_ROWS, whole_minority=False))
     learnt, judged = prepare(learnt, judged)
     if binary:
@@ -138,17 +147,21 @@ def judge(panel: str, classifier: str, rows: Any, test: Any, data: Split) -> dic
 
 
 def summary(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each dataset, epsilon and panel: the mean over classifiers, then mean and 95 % interval over seeds."""
+    """For each dataset, epsilon and panel: the mean over classifiers, then mean and 95 % interval over seeds.
+
+    A seed that lacks a classifier which another seed has is left out: its mean would be over other classifiers.
+    """
     cells: dict[tuple[str, Any, str], dict[int, list[dict[str, Any]]]] = {}
     for one in results:
         if "scores" in one:
             key = (one["dataset"], one["epsilon"], one["panel"])
             cells.setdefault(key, {}).setdefault(one["seed"], []).append(one)
     made: list[dict[str, Any]] = []
-    for (dataset, epsilon, panel), seeds in sorted(cells.items(), key=str):
-        counts = sorted({len(ones) for ones in seeds.values()})
+    for (dataset, epsilon, panel), found in sorted(cells.items(), key=str):
+        count = max(len(ones) for ones in found.values())
+        seeds = {seed: ones for seed, ones in found.items() if len(ones) == count}
         row: dict[str, Any] = {"dataset": dataset, "epsilon": epsilon, "panel": panel, "seeds": len(seeds)}
-        row["classifiers"] = counts[0] if len(counts) == 1 else counts
+        row["classifiers"] = count
         for metric in ("auroc", "auprc", "f1", "weighted_f1", "accuracy"):
             means = np.array([np.mean([one["scores"][metric] for one in ones]) for ones in seeds.values()])
             row[metric] = round(float(means.mean()), 4)
