@@ -135,10 +135,8 @@ def _outlook(facts: Facts) -> tuple[Outlook, str]:
     if means >= _DROWNED:
         return "hopeless", f"noise on a class mean is {means:.2g} standard deviations of the column: nothing stands out"
     if pairs >= _READABLE:
-        return (
-            "thin",
-            f"class means are readable (noise {means:.2g} sd), how columns go together hardly is ({pairs:.2g})",
-        )
+        how = "readable" if means < _READABLE / 2 else "barely readable"
+        return "thin", f"class means are {how} (noise {means:.2g} sd), how columns go together hardly is ({pairs:.2g})"
     return "good", f"class means (noise {means:.2g} sd) and how columns go together ({pairs:.2g}) are readable"
 
 
