@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -46,10 +47,11 @@ def main() -> None:
             "benchmark": "demo",
             "what": "understudy demo: 350 rows of breast-cancer play the sensitive table; scores on 119 real test rows",
             "command": f"python benchmarks/bench_demo.py --repeats {given.repeats} --out benchmarks/results/demo.json",
-            "machine": machine(),
+            "machine": machine() | {"load_average": round(os.getloadavg()[0], 1)},
             "versions": versions(),
             "repeats": repeat + 1,
             "seconds": seconds,
+            "processor_seconds": round(time.process_time() / (repeat + 1), 1),
             "majority": plain["majority"],
             "releases": {
                 what: {**facts, "score": interval(scores[what]) if repeat else scores[what]}
