@@ -28,7 +28,7 @@ from understudy.methods.moments.sampling import Model, Sampler
 from understudy.methods.moments.targets import Target, number_classes, target_of
 from understudy.methods.sampling import write_samples
 from understudy.privacy import Budget, Certificate
-from understudy.tables import Schema, estimate_schema, validate_frame
+from understudy.tables import Schema, estimate_schema, settle_target, validate_frame
 from understudy.tables.io import Table, as_frame
 
 _COUNTS = ("bins", "components", "steps", "target_bins")
@@ -47,6 +47,7 @@ class MomentsGenerator(BaseEstimator):
 
     method: ClassVar[str] = "moments"
     private: ClassVar[bool] = True
+    resumable: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -108,6 +109,7 @@ class MomentsGenerator(BaseEstimator):
         budget = Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
         try:
             complete = self._complete(table, given, budget)
+            table = settle_target(table, given, complete, seed)
             goal = target_of(complete)
             book = Codebook(goal.features)
             cells, classes = book.read(table), goal.read(table)

@@ -74,12 +74,13 @@ def grow(values: np.ndarray, cells: list[int], sigma: float, rows: int, budget: 
     intervals are split depends on noisy counts of the levels before, and on nothing else that is private.
     """
     columns = len(cells)
+    ordered = [np.sort(values[values[:, j] >= 0, j]) for j in range(columns)]
     edges = [np.array([0, size]) for size in cells]
     mass = [np.array([math.inf]) for _ in cells]
     for level in range(max((levels_of(size) for size in cells), default=0)):
         active = [j for j in range(columns) if level < levels_of(cells[j])]
         plans = [_split(edges[j], mass[j], sigma, rows) for j in active]
-        counts = [_count(values[:, j], plan) for j, plan in zip(active, plans, strict=True)]
+        counts = [_count(ordered[j], plan) for j, plan in zip(active, plans, strict=True)]
         # The cell at the end is always there: whether anything is split must not decide whether there is a release.
         exact = np.concatenate([*counts, [0]]).astype(np.int64)
         noisy = GaussianCounts(sigma / math.sqrt(len(active)), len(active)).release(exact, budget)
@@ -109,11 +110,10 @@ def _split(edges: np.ndarray, mass: np.ndarray, sigma: float, rows: int) -> _Pla
     return _Plan(parents, edges[parents][:, None] + steps)
 
 
-def _count(values: np.ndarray, plan: _Plan) -> np.ndarray:
-    """Private. Rows in each child of the intervals that are split."""
+def _count(ordered: np.ndarray, plan: _Plan) -> np.ndarray:
+    """Private. Rows in each child of the intervals that are split, from the column's sorted cells."""
     if len(plan.parents) == 0:
         return np.zeros(0, dtype=np.int64)
-    ordered = np.sort(values[values >= 0])
     below = np.searchsorted(ordered, plan.children)
     return np.diff(below, axis=1).ravel()
 

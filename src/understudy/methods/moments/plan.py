@@ -122,7 +122,7 @@ def refuse_hopeless(kind: Model, rows: int, width: int, n_classes: int, epsilon:
     raise InputError(
         f"{width} {'columns' if kind == 'tables' else 'axes'} are more than epsilon {epsilon:g} carries with {rows} rows "
         f"in {n_classes} classes: the noise would be larger than a class. {advice}; or drop columns, merge classes,"
-        f" bring more rows{also}. Nothing was spent."
+        f" bring more rows{also}."
     )
 
 
