@@ -136,6 +136,13 @@ def test_a_mesh_of_other_axes_is_refused(frame: pd.DataFrame, schema: Schema) ->
         small("pategan", mesh=jax.make_mesh((1,), ("rows",))).fit(frame, schema=schema)
 
 
+def test_a_conditional_gan_learns_every_class_as_often(frame: pd.DataFrame, schema: Schema) -> None:
+    generator = small("gan", conditional=True).fit(frame, schema=schema)
+    picked = generator.private_["trainer"]._pick(np.random.default_rng(0), (50, 40))
+    assert frame["sick"].to_numpy()[picked].mean() == pytest.approx(0.5, abs=0.05)
+    assert generator.sampler_.ratio[1] == pytest.approx(frame["sick"].mean())
+
+
 def test_bad_tables(frame: pd.DataFrame, schema: Schema) -> None:
     with pytest.raises(InputError, match="one class only"):
         small("pategan").fit(frame.assign(sick=True), schema=schema)

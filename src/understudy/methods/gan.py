@@ -25,6 +25,7 @@ from understudy.learn.adversarial import (
     start_critic,
     update,
 )
+from understudy.methods import layout
 from understudy.methods.generator import Prepared, TableGenerator
 from understudy.methods.training import Draw
 from understudy.privacy import Budget, Certificate
@@ -42,8 +43,8 @@ class State(NamedTuple):
 class GAN(TableGenerator):
     """Synthetic tables without privacy, for comparison. The schema must be complete.
 
-    Parameters: `iterations`, `critic_steps`, `batch`, `learning_rate` and hidden layers as in `PATEGAN`; a
-    `conditional` generator is given the true class ratio.
+    Parameters: `iterations`, `critic_steps`, `batch`, `learning_rate` and hidden layers as in `PATEGAN`. A `conditional`
+    generator learns every class as often as any other, so that it knows the rare ones, and samples in the true ratio.
     """
 
     method: ClassVar[str] = "gan"
@@ -101,6 +102,11 @@ class Trainer:
         self.design = prepared.design
         self.iterations = settings.iterations
         self.rows = jnp.asarray(prepared.cube)
+        self.pools = [np.arange(len(prepared.cube))]
+        label = layout.label(prepared.encoder)
+        if settings.conditional and label is not None:
+            classes = label.classes(prepared.cube)
+            self.pools = [pool for c in range(len(label.codes)) if len(pool := np.flatnonzero(classes == c))]
 
     @property
     def budget(self) -> Budget:
@@ -119,13 +125,22 @@ class Trainer:
     def step(self, iteration: int, state: State, draw: Draw) -> tuple[State, dict[str, float]]:
         """Touches private data and lets it out."""
         del draw
-        s, ratio = self.settings, self.prepared.ratio
+        s, ratio = self.settings, np.ones_like(self.prepared.ratio)
         rng = self.prepared.rng(2, iteration)
-        picked = rng.integers(0, len(self.rows), (s.critic_steps, s.batch), dtype=np.int32)
+        picked = self._pick(rng, (s.critic_steps, s.batch))
         fakes = draw_noise(self.design, rng, ratio, s.critic_steps, s.batch)
         last = draw_noise(self.design, rng, ratio, s.batch)
         generator, critic, losses = _step(self.design, state.generator, state.critic, self.rows, picked, fakes, last)
         return State(generator, critic), {"critic_loss": float(losses[0]), "generator_loss": float(losses[1])}
+
+    def _pick(self, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+        """Touches private data: rows to learn from; where the class is given, as many of each class."""
+        if len(self.pools) == 1:
+            return rng.integers(0, len(self.rows), shape, dtype=np.int32)
+        chosen = rng.integers(0, len(self.pools), shape)
+        place = rng.random(shape)
+        drawn = [pool[(place * len(pool)).astype(np.int64)] for pool in self.pools]
+        return np.choose(chosen, drawn).astype(np.int32)
 
 
 @partial(jax.jit, static_argnums=0)
