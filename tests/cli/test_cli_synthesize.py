@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
 from small_generators import SCHEMA, table  # pyright: ignore[reportMissingImports]
 
 from understudy.cli.app import main
+from understudy.methods import PATEGAN
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import read_table, validate_frame
 
@@ -126,3 +127,69 @@ def test_the_ledger_is_charged_once(
     code, _, err = run(capsys, "synthesize", data, *options, "--teachers", "61", "--out", tmp_path / "t.csv")
     assert code == 2
     assert book.spent("patients").epsilon == 4.0
+
+
+def test_the_ledger_books_what_is_true_or_nothing(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, schema = files
+    book = Ledger.create(tmp_path / "ledger.db")
+    book.add_dataset("patients", epsilon=5.0, delta=1e-3)
+    options = [
+        "--schema",
+        schema,
+        "--ledger",
+        tmp_path / "ledger.db",
+        "--dataset",
+        "patients",
+        "--out",
+        tmp_path / "s.csv",
+    ]
+    for wrong, said in (
+        (["--epsilon", "0.5", "--set", "epsilon=10"], "--epsilon"),
+        (["--method", "gan", "--epsilon", "0.1"], "no epsilon that holds"),
+        ([*SMALL, "--mode", "as-published"], "no epsilon that holds"),
+    ):
+        code, _, err = run(capsys, "synthesize", data, *options, *wrong)
+        assert code == 2
+        assert said in err
+    assert book.spent("patients").epsilon == 0
+
+
+def test_a_run_begun_without_the_ledger_is_booked_when_it_goes_on_with_it(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, schema = files
+    out = tmp_path / "s.csv"
+    book = Ledger.create(tmp_path / "ledger.db")
+    book.add_dataset("patients", epsilon=10.0, delta=1e-3)
+    charged = ["--ledger", tmp_path / "ledger.db", "--dataset", "patients"]
+    begun = PATEGAN(
+        epsilon=4.0, teachers=10, iterations=2, noise=20, batch=8, teacher_steps=2, student_steps=2, random_state=0
+    )
+    begun.fit(table(), schema=SCHEMA, workspace=tmp_path / "s.csv.private")
+    for _ in range(2):
+        code, _, err = run(
+            capsys, "synthesize", data, "--schema", schema, "--out", out, *SMALL, "--resume", *charged, "--workspace",
+            tmp_path / "s.csv.private",
+        )  # fmt: skip
+        assert code == 0 or "holds no run" in err or "exists" in err, err
+        assert book.spent("patients").epsilon == 4.0
+
+
+def test_folders_of_others_are_left_alone(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, schema = files
+    kept = tmp_path / "s.csv.private" / "thesis.txt"
+    kept.parent.mkdir()
+    kept.write_text("years of work")
+    code, _, err = run(capsys, "synthesize", data, "--schema", schema, "--epsilon", "50", "--out", tmp_path / "s.csv")
+    assert code == 0, err
+    assert kept.exists()
+    code, _, err = run(
+        capsys, "synthesize", data, "--schema", schema, *SMALL, "--bundle", tmp_path / "b", "--out", tmp_path / "s.csv"
+    )
+    assert code == 2
+    assert "thesis.txt" in err
+    assert kept.exists()

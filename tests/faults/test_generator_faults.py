@@ -119,6 +119,16 @@ def test_with_real_noise_what_was_drawn_is_kept(tmp_path: Path) -> None:
         assert np.array_equal(np.asarray(a), np.asarray(b))
 
 
+def test_a_sanitised_epsilon_is_drawn_once(tmp_path: Path) -> None:
+    def fit() -> Any:
+        generator = small("pategan", mode="data-dependent", aggregator="gnmax", epsilon=8.0, noise=None)
+        return generator.fit(table(), schema=SCHEMA, workspace=tmp_path / "run.private", resume=True)
+
+    first, again = fit().certificate_, fit().certificate_
+    assert first.body["sanitised"] is not None
+    assert first.body["sanitised"] == again.body["sanitised"]
+
+
 def test_what_was_paid_before_training_is_replayed(tmp_path: Path) -> None:
     def fit() -> Any:
         where = tmp_path / "run.private"

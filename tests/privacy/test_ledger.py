@@ -269,6 +269,16 @@ def test_commit_is_at_most_what_was_reserved(ledger: Ledger, over: dict[str, Any
     assert ledger.entries(NAME)[0].state == "reserved"
 
 
+@pytest.mark.parametrize(
+    "stated", [{"epsilon": 2.0, "delta": 1e-6}, {"epsilon": 1.0, "delta": 1e-5}, {"epsilon": None}]
+)
+def test_a_certificate_above_the_reservation_is_refused(ledger: Ledger, stated: dict[str, object]) -> None:
+    reservation = ledger.reserve(NAME, epsilon=1.0, delta=1e-6, purpose="run")
+    with pytest.raises(InputError, match="the certificate states"):
+        reservation.commit(certificate=stated)
+    assert ledger.spent(NAME).epsilon == 1.0
+
+
 @pytest.mark.parametrize("certificate", [{"epsilon": float("nan")}, {"x": object()}, {"x": {1, 2}}])
 def test_a_certificate_is_plain_json(ledger: Ledger, certificate: dict[str, object]) -> None:
     reservation = ledger.reserve(NAME, epsilon=1.0, delta=1e-6, purpose="run")

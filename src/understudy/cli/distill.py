@@ -11,6 +11,7 @@ import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
 from understudy.cli.report import ReportOption, check_report, write_report_for
+from understudy.cli.synthesize import check_chargeable, check_settable
 from understudy.errors import BudgetExceeded, InputError
 
 METHODS = {"one-look": "OneLook", "dpkip": "DPKIP", "kip": "KIP"}
@@ -50,9 +51,10 @@ def distill(
     distiller = _make(method, epsilon, delta, per_class, seed, settings or [])
     records, named, described = _read(data, target, classes, schema)
     held = None
-    if ledger is not None and dataset is not None and distiller.private:
+    if ledger is not None and dataset is not None:
         from understudy.privacy import Ledger
 
+        check_chargeable(distiller)
         held = Ledger(ledger).reserve(dataset, epsilon=epsilon, delta=delta, purpose=f"{method} {out.name}")
     try:
         with _progress(method, not as_json) as told:
@@ -88,6 +90,7 @@ def _make(method: str, epsilon: float, delta: float, per_class: int, seed: int, 
         name, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"--set {text!r}: write it as NAME=VALUE.")
+        check_settable(text, name)
         if name not in known:
             raise InputError(f"method {method!r} has no setting {name!r}.{did_you_mean(name, known)}")
         try:

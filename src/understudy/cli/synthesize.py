@@ -78,26 +78,26 @@ def synthesize(
     generator = make(method, epsilon, delta, conditional, seed, chosen, settings or [])
     described = None if schema is None else Schema.read(schema)
     frame = read_table(data)
+    ours = resume or not private.exists() or not any(private.iterdir())
     held = None
-    if ledger is not None and dataset is not None and not (resume and (private / "run.json").exists()):
-        from understudy.privacy import Ledger
-
-        held = Ledger(ledger).reserve(dataset, epsilon=epsilon, delta=delta, purpose=f"{method} {out.name}")
+    if ledger is not None and dataset is not None:
+        check_chargeable(generator)
+        held = _reserve(ledger, dataset, generator, private if generator.resumable else None, f"{method} {out.name}")
     try:
         with _progress(method, not as_json) as told:
             generator.fit(frame, target, described, workspace=private, resume=resume, progress=told)
     except (InputError, BudgetExceeded):
-        if held is not None and not private.exists() and not getattr(generator, "drawn_", False):
+        if held is not None and not (private / "run.json").exists() and not getattr(generator, "drawn_", False):
             held.release(reason="refused before anything was drawn")
+            if ours:
+                _remove(private)
         raise
     generator.save(folder)
     generator.sample_to(out, rows, random_state=seed)
     if held is not None:
         held.commit(certificate=generator.certificate_.to_json())
-    if not generator.interrupted_:
-        import shutil
-
-        shutil.rmtree(private, ignore_errors=True)
+    if ours and not generator.interrupted_:
+        _remove(private)
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
     _report(generator, out, rows, folder, private, as_json)
 
@@ -128,6 +128,51 @@ def sample(
         typer.echo(f"Wrote {rows:,} rows to {out}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
 
 
+def check_chargeable(made: Any) -> None:
+    """Refuse to book in a ledger what has no epsilon that holds."""
+    if not made.private or getattr(made, "mode", None) == "as-published":
+        raise InputError(
+            "--ledger: such a run has no epsilon that holds beforehand, so there is nothing true to book. Leave --ledger "
+            "out, and treat what it makes as private; or take a method and a mode that keep to a budget."
+        )
+
+
+def check_settable(text: str, name: str) -> None:
+    """Refuse to set by the back door what has an option of its own: the ledger goes by that."""
+    if name in ("epsilon", "delta"):
+        raise InputError(f"--set {text!r}: say it with --{name}, which is what a ledger is charged.")
+
+
+def _reserve(ledger: str, dataset: str, generator: Any, private: Path | None, purpose: str) -> Any:
+    """Set aside what the run costs, unless it is a run that goes on and was booked there when it began.
+
+    Which ledger that was is noted in the workspace `private`, before anything is drawn.
+    """
+    import json
+    import os
+
+    from understudy.learn.checkpoints import LEDGER_NOTE
+    from understudy.privacy import Ledger
+
+    book = Ledger(ledger)
+    here = {"ledger": str(book.path.resolve()), "dataset": dataset}
+    note = None if private is None else private / LEDGER_NOTE
+    if note is not None and note.exists() and json.loads(note.read_text("utf-8")) == here:
+        return None
+    held = book.reserve(dataset, epsilon=generator.epsilon, delta=generator.delta, purpose=purpose)
+    if note is not None:
+        note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(note, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            json.dump(here, file)
+    return held
+
+
+def _remove(private: Path) -> None:
+    import shutil
+
+    shutil.rmtree(private, ignore_errors=True)
+
+
 def make(
     method: str, epsilon: float, delta: float, conditional: bool, seed: int, chosen: dict[str, Any], extra: list[str]
 ) -> Any:
@@ -149,6 +194,7 @@ def make(
         name, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"--set {text!r}: write it as NAME=VALUE.")
+        check_settable(text, name)
         given[name] = _value(value)
     for name in given:
         if name not in known:

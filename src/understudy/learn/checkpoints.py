@@ -33,6 +33,8 @@ import numpy as np
 from understudy.errors import InputError
 
 FORMAT = 1
+LEDGER_NOTE = "ledger.json"
+"""Which ledger a run is booked in: the one file that may be in a workspace before its run is."""
 _State = TypeVar("_State")
 
 
@@ -86,14 +88,23 @@ class Workspace:
                     "a new run is charged anew."
                 )
             self._check(identity, private)
-        elif resume and self.path.exists() and any(self.path.iterdir()):
+        elif resume and self._strangers():
             raise InputError(f"{self.path} holds no run to resume: it has no run.json. Is it the right folder?")
         else:
             self._create(identity, private)
         self.prelude = Log(self.path / "prelude.log")
         self.steps: Log | None = None
 
+    def _strangers(self) -> list[str]:
+        """What is in the folder without being a run."""
+        return sorted(p.name for p in self.path.iterdir() if p.name != LEDGER_NOTE) if self.path.exists() else []
+
     def _create(self, identity: Mapping[str, Any], private: np.ndarray) -> None:
+        if strange := self._strangers():
+            raise InputError(
+                f"{self.path} is no workspace of ours and is not empty (it has {strange[0]}): it would be removed at the "
+                "end. Name another folder, or move what is in it."
+            )
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.path.chmod(0o700)

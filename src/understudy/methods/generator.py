@@ -26,7 +26,7 @@ from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.sampling import Sampler, write_samples
 from understudy.methods.training import Progress, Run, Trainer, train
 from understudy.privacy import Budget, Certificate, NoisyCounts, Sanitised
-from understudy.tables import Encoder, Schema, estimate_schema, validate_frame
+from understudy.tables import Encoder, Schema, estimate_schema, settle_target, validate_frame
 from understudy.tables.io import Table, as_frame
 
 Mode = Literal["unconditional", "data-dependent", "as-published"]
@@ -73,6 +73,7 @@ class TableGenerator(BaseEstimator):
 
     method: ClassVar[str]
     private: ClassVar[bool] = True
+    resumable: ClassVar[bool] = True
 
     epsilon: float
     delta: float
@@ -125,6 +126,7 @@ class TableGenerator(BaseEstimator):
         try:
             budget = self._budget()
             complete = self._complete(table, given, budget, run)
+            table = settle_target(table, given, complete, seed)
             encoder = Encoder(complete)
             cube = encoder.encode(table).astype(np.float32)
             warm = self._warm(table, encoder, seed, budget, run)

@@ -178,7 +178,7 @@ class GPATE(TableGenerator):
     def _afterwards(
         self, prepared: Prepared, trainer: Any, state: State, release: dict[str, Any]
     ) -> tuple[Sanitised | None, list[str]]:
-        return trainer.voting.afterwards(state.kept, release)
+        return trainer.voting.afterwards(state.kept, release, prepared.run)
 
 
 class Trainer:
@@ -223,7 +223,7 @@ class Trainer:
         teachers = train_teachers(self.plan, state.teachers, self.rows, fakes, slots)
         counts = count_directions(self.plan, s.bins, teachers, asked, projections, np.float32(s.clip))
         votes = np.asarray(counts).reshape(self.voting.queries, s.bins)
-        labels = draw("directions", lambda: paid.answer(votes).astype(np.int8), paid.skip)
+        labels = draw("directions", lambda: paid.answer(votes).astype(np.int16), paid.skip)
         generator, length = _follow(
             self.design, s.bins, state.generator, moved, projections, labels, np.float32(s.clip)
         )

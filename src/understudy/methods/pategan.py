@@ -182,7 +182,7 @@ class PATEGAN(TableGenerator):
     def _afterwards(
         self, prepared: Prepared, trainer: Any, state: State, release: dict[str, Any]
     ) -> tuple[Sanitised | None, list[str]]:
-        return trainer.voting.afterwards(state.kept, release)
+        return trainer.voting.afterwards(state.kept, release, prepared.run)
 
 
 def n_teachers(asked: int | None, rows: int) -> int:

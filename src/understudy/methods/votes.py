@@ -13,6 +13,7 @@ from scipy import special
 
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.generator import Mode
+from understudy.methods.training import Run
 from understudy.privacy import (
     Budget,
     ConfidentGNMax,
@@ -93,8 +94,11 @@ class Voting:
     def finished(self, kept: np.ndarray) -> bool:
         return self.stop_at is not None and self.paid.used > 0 and self.data_dependent(kept) >= self.stop_at[0]
 
-    def afterwards(self, kept: np.ndarray, release: dict[str, Any]) -> tuple[Sanitised | None, list[str]]:
-        """The sanitised epsilon of a data-dependent run, or why a published one is unsafe."""
+    def afterwards(self, kept: np.ndarray, release: dict[str, Any], run: Run) -> tuple[Sanitised | None, list[str]]:
+        """The sanitised epsilon of a data-dependent run, or why a published one is unsafe.
+
+        It is drawn once: a run that is resumed after its end says the same figure again, or its noise could be averaged.
+        """
         if self.mode == "as-published":
             release["data_dependent_epsilon"] = self.data_dependent(kept)
             self._charge_what_was_used()
@@ -109,7 +113,13 @@ class Voting:
         if isinstance(self.mechanism, ConfidentGNMax):
             # The published sensitivity of the threshold checks is not rigorous: they count unconditionally.
             rest = (*rest, self.mechanism.event(self.paid.count, 0))
-        return self.sanitise.release(votes, sigma, self.budget, others=rest), []
+        sanitise = self.sanitise
+
+        def draw() -> np.ndarray:
+            found = sanitise.release(votes, sigma, self.budget, others=rest)
+            return np.array([found.epsilon, found.epsilon_upper, found.delta, found.order, found.confidence])
+
+        return Sanitised(*run.prelude("sanitised", self.budget, draw).tolist()), []
 
     def _charge_what_was_used(self) -> None:
         """A published run has no limit beforehand; its certificate states the unconditional cost of what it did."""

@@ -163,6 +163,14 @@ class Reservation:
         reads the ledger would see it. Left out, the whole reservation is spent.
         """
         reserved = Cost(self.epsilon, self.delta)
+        text = certificate_text(certificate)
+        for unit, most in zip(Cost._fields, reserved, strict=True):
+            stated = most if certificate is None else certificate.get(unit, most)
+            if stated is None or not stated <= most:
+                raise InputError(
+                    f"commit: the certificate states {unit} {stated!r}, and reservation {self.id} set aside {most!r} on "
+                    f"dataset {self.dataset!r}; it still counts for that. Reserve the difference as well."
+                )
         cost = check_cost(
             reserved.epsilon if epsilon is None else epsilon,
             reserved.delta if delta is None else delta,
@@ -176,7 +184,7 @@ class Reservation:
                     f"a run can cost before its first draw; if it did cost more, reserve the difference as "
                     f"well."
                 )
-        self._settle("commit", cost, certificate=certificate_text(certificate))
+        self._settle("commit", cost, certificate=text)
 
     def release(self, *, reason: str) -> None:
         """Give it all back. Only while nothing was drawn: calling this is the promise that nothing was.

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from understudy.errors import InputError
-from understudy.privacy.accountant import total_rdp
+from understudy.privacy.accountant import delta_left, total_rdp
 from understudy.privacy.argmax import check_votes
 from understudy.privacy.budget import Budget
 from understudy.privacy.events import Event, GaussianEvent, SmoothReleaseEvent, check_delta, check_positive
@@ -95,6 +95,8 @@ class SmoothRelease:
         if confidence >= 1:
             raise InputError(f"`confidence` (={confidence}) must be below 1.")
         require_conditions(sigma, counts.shape[1], self.order)
+        # What `others` spend of delta outright is not there for the conversion.
+        left = delta_left(others, budget.delta)
         budget.charge(*self.events)
         cost = gnmax_cost(counts, sigma, self.order, noise="discrete")
         local = gnmax_local_sensitivity(counts, sigma, self.order, noise="discrete")
@@ -110,6 +112,6 @@ class SmoothRelease:
 
         def epsilon(value: float) -> float:
             clamped = min(max(value, 0.0), most)
-            return round(rdp_to_epsilon([self.order], [clamped + fixed], budget.delta)[0], 6)
+            return round(rdp_to_epsilon([self.order], [clamped + fixed], left)[0], 6)
 
         return Sanitised(epsilon(noisy), epsilon(upper), budget.delta, self.order, confidence)

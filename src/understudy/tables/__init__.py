@@ -13,7 +13,7 @@ from understudy.tables.files import check_writable
 from understudy.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from understudy.tables.bounds import estimate_schema
+    from understudy.tables.bounds import estimate_schema, settle_target
     from understudy.tables.encoder import Coded, Encoder, Group
     from understudy.tables.io import Table, check_table_path, read_table, write_table
     from understudy.tables.validate import validate_frame
@@ -26,6 +26,7 @@ _HOMES = {
     "check_table_path": "io",
     "estimate_schema": "bounds",
     "read_table": "io",
+    "settle_target": "bounds",
     "validate_frame": "validate",
     "write_table": "io",
 }
@@ -43,6 +44,7 @@ __all__ = [
     "check_writable",
     "estimate_schema",
     "read_table",
+    "settle_target",
     "validate_frame",
     "write_table",
 ]

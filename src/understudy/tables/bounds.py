@@ -96,6 +96,25 @@ def estimate_schema(table: Table, draft: Schema, budget: Budget, epsilon: float,
     return schema
 
 
+def settle_target(frame: pd.DataFrame, draft: Schema, complete: Schema, seed: int) -> pd.DataFrame:
+    """Private rows whose classes are all among those that `estimate_schema` found for the target.
+
+    A class too rare to be found must not stop the run: that would tell of a single row. Nor may its row be dropped,
+    which would move others. It gets a class at random, whatever it was, so each row still stands for itself alone.
+    """
+    name = draft.target
+    if name is None or draft[name].needs != "categories" or complete[name].needs is not None:
+        return frame
+    column = complete[name]
+    assert column.categories is not None
+    series = column_of(frame, name)
+    places = values.codes(series, replace(column, other=True))
+    drawn = np.random.default_rng(seed).integers(len(column.categories), size=len(frame))
+    unlisted = places >= len(column.categories)
+    settled = series.astype(object).where(~unlisted, pd.Series(column.categories, dtype=object).take(drawn).to_numpy())
+    return frame.assign(**{name: settled.infer_objects()})
+
+
 def tail_count(rate: float, probability: float) -> int:
     """The smallest whole t >= 1 with Pr[Z >= t] <= probability, Z discrete Laplace of scale 1/rate."""
     # A hair below, so that rounding in the logarithm never rounds the promise down.
