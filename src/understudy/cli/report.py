@@ -60,4 +60,6 @@ def report(
     if as_json:
         print_json({"report": str(target), "bytes": target.stat().st_size})
     else:
-        typer.echo(f"Wrote {target}. It is one file: open it in a browser, print it, send it.")
+        exact = " It shows exact figures of real rows, which the promise does not cover: mind who sees it."
+        shown = exact if evaluation or test else ""
+        typer.echo(f"Wrote {target}. It is one file: open it in a browser or print it.{shown}")

@@ -74,7 +74,7 @@ def _key(task: Task) -> str:
 def _file(cache: str | Path, name: str) -> Path:
     folder = Path(cache)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {folder}: {error.strerror or error}. Name another --cache.") from None
     return folder / f"{name[:16]}.jsonl"

@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -102,6 +103,7 @@ class Certificate:
     ) -> Certificate:
         body = {
             "format": FORMAT,
+            "run": secrets.token_hex(8),  # two looks in one second are two looks
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "software": {
                 "understudy": __version__,
