@@ -56,7 +56,8 @@ def distiller(settings: Mapping[str, Any], seed: int) -> Any:
         return KIP(per_class, steps=steps, batch=1000, random_state=seed)
     epsilon = settings["epsilon"]
     if settings["method"] == "one-look":
-        return OneLook(epsilon, DELTA, per_class, steps=steps, straight=name == "mnist", random_state=seed)
+        known: dict[str, Any] = {"straight": True} if name == "mnist" else {"frequencies": 18}
+        return OneLook(epsilon, DELTA, per_class, steps=steps, random_state=seed, **known)
     batch, rate, clip, ridge = SETTINGS[name, per_class, epsilon]
     return DPKIP(
         epsilon, DELTA, per_class, batch=batch, learning_rate=rate, clip=clip, ridge=ridge, random_state=seed
