@@ -44,7 +44,7 @@ def test_listed_classes_stay_and_only_the_row_itself_moves() -> None:
     complete = _DRAFT.with_column(Column("y", "categorical", categories=("a", "b")))
     frame = _table()
     settled = settle_target(frame, _DRAFT, complete, seed=1)["y"]
-    assert settled[17] in ("a", "b")
+    assert set(settled) == {"a", "b"}
     others = np.arange(3000) != 17
-    assert (settled[others] == frame["y"][others]).all()
+    assert list(settled[others]) == list(frame["y"][others])
     assert settle_target(frame, complete, complete, seed=1) is frame, "a schema that was given is taken at its word"
