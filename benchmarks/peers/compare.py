@@ -145,7 +145,14 @@ def write(runs: dict[str, dict[str, Any]], began: float) -> None:
     from understudy.benchmarks.machine import machine, versions
 
     rows: list[dict[str, Any]] = []
-    for run in runs.values():
+    every = wanted(["adult", "credit"])
+    missing = {
+        f"{d}/{lib}/{m}": {"dataset": d, "label": label, "error": "not measured yet"}
+        for d, lib, m, label in every
+        if f"{d}/{lib}/{m}" not in runs
+    }
+    shown = {**runs, **missing}
+    for run in (shown[f"{d}/{lib}/{m}"] for d, lib, m, _ in every):
         table = f"{run['dataset']}, epsilon 1: mean of five classifiers"
         base = {
             "table": table,

@@ -96,3 +96,4 @@ def test_results_have_the_shape_of_a_benchmark(compare: Any, tmp_path: Path, mon
     page = document(tmp_path)
     assert "| dpmm: MST | 0.800 | 0.600 | 12 | 300 |" in page
     assert "| dpmm: AIM |  |  |  |  | did not end |" in page
+    assert "| smartnoise: MST |  |  |  |  | not measured yet |" in page
