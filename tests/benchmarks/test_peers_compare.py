@@ -92,7 +92,7 @@ def test_results_have_the_shape_of_a_benchmark(compare: Any, tmp_path: Path, mon
     good = {"dataset": "adult", "library": "dpmm", "method": "mst", "label": "dpmm: MST", "auroc": 0.8, "auprc": 0.6}
     good |= {"fit_seconds": 12.0, "peak_memory_mb": 300.0}
     late = {"dataset": "adult", "library": "dpmm", "method": "aim", "label": "dpmm: AIM", "error": "did not end"}
-    compare.write({"adult/dpmm/mst": good, "adult/dpmm/aim": late}, 0.0)
+    compare.write({"adult/dpmm/mst": good, "adult/dpmm/aim": late})
     page = document(tmp_path)
     assert "| dpmm: MST | 0.800 | 0.600 | 12 | 300 |" in page
     assert "| dpmm: AIM |  |  |  |  | did not end |" in page
