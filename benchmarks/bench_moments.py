@@ -166,8 +166,8 @@ def write(out: Path, results: list[dict[str, Any]], given: argparse.Namespace) -
         "machine": machine(),
         "versions": versions(),
         "note": "Classifiers train on at most 50,000 rows (the twelve: 10,000); with two classes the rarer one is kept "
-        "whole, up to half. f1 is the mean over classes, weighted_f1 weighs them by their rows, as the public code "
-        "behind the tables of DP-MERF and DP-KIP does.",
+        "whole, up to half. f1 is the mean over classes, weighted_f1 weighs them by their rows; the "
+        "papers do not say which of the two they print.",
         "limit_seconds": given.limit,
         "papers": moments.PAPERS,
         "summary": moments.summary(results),
