@@ -32,7 +32,7 @@ PEERS = {
     "synthcity": ("pategan", "dpgan"),
 }
 NOTES = [
-    "Same split, same seed, same classifiers; no setting was tuned for a dataset or on a test row. One run each.",
+    "Same split, same seed, same classifiers; one setting of each method for both datasets. One run each.",
     "20,000 synthetic rows in the classes' own mix as each method draws them (here nobody draws classes in equal numbers).",
     "Peers get the public bounds: numbers come to them in [0, 1], categories as codes. smartnoise's MST and AIM bin numbers "
     "into 20 equal bins; dpmm spends a tenth of epsilon on bins of its own.",

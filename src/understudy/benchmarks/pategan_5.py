@@ -72,8 +72,8 @@ BENCHMARK = Benchmark(
         NOT_PUBLIC,
         "PATE-GAN prints no settings of its classifiers: both those of DP-KIP's Table 7 and the libraries' defaults are shown. "
         "On isolet and epileptic DP-KIP's settings run without AdaBoost (a thousand stumps on hundreds of columns).",
-        "Credit comes out higher than the paper's figure because real rows are thinned with every fraud kept. Cervical has 11 "
-        "positive rows in a test set: single splits range from 0.82 to 0.93, and Gaussian naive Bayes (0.55, from columns that "
+        "Credit comes out 0.021 to 0.026 higher; here real rows are thinned with every fraud kept, which may be why. Cervical has 11 "
+        "positive rows in a test set: single splits range from 0.82 to 0.93, and Gaussian naive Bayes (0.55, perhaps from columns that "
         "hardly vary within a class) takes three points off the mean of twelve.",
         "Epileptic has 178 features; the paper counts 179. Linear models cannot tell a seizure from the signs of an oscillating "
         "signal (AUROC near 0.55 here), so a mean of 0.98 over twelve models, four of them linear, is out of reach with the 178. "

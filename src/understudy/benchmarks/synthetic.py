@@ -1,8 +1,8 @@
 """Synthetic tables in the papers' settings: the one measurement behind all tables on tabular data.
 
 A part's settings say the dataset, the method, epsilon and the classifiers; repeat r splits the rows, fits and trains with
-seed r. Nothing is tuned here: each method has its fixed settings (`METHODS`), chosen on training rows of adult alone, and
-the test rows are scored once.
+seed r. Nothing is tuned here: each method has one setting for all datasets (`METHODS`), its defaults or a value that was
+written down before any of these tables ran.
 
 Classes are drawn in equal numbers from a generator (any mix is free once it is released) where there are two of them.
 """
