@@ -54,6 +54,12 @@ def test_round_trip_and_verify(tmp_path: Path) -> None:
     jsonschema.validate(certificate.to_json(), json_schema())
 
 
+def test_two_looks_with_the_same_settings_are_told_apart() -> None:
+    first, second = _certificate(), _certificate()
+    assert first.events == second.events
+    assert first.body["run"] != second.body["run"], "a page that adds up releases must not count them as one"
+
+
 def test_filter_certificate_states_the_limit() -> None:
     budget = Budget(3.0, 1e-5)
     ConfidentGNMax(75, 40.0, 25.0).answer(VOTES, budget)
