@@ -83,7 +83,7 @@ def test_an_image_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (("--method", "dpkipp"), "unknown method 'dpkipp'"),
         (("--set", "batches=3"), "no setting 'batches'"),
         (("--set", "batch"), "NAME=VALUE"),
-        (("--set", "batch=many"), "must be a number"),
+        (("--set", "batch=many"), "must be a whole number"),
         (("--per-class", "61"), "at most 60"),
         (("--classes", "a,b"), "for image sets"),
         (("--ledger", "x.db"), "belong together"),

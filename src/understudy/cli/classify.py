@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.options import DatasetOption, LedgerOption
 from understudy.cli.report import ReportOption, check_report, write_report_for
 
 
@@ -32,8 +33,8 @@ def classify(
             help="The labels, with commas; estimated for 10 % of epsilon if neither this nor a schema says them."
         ),
     ] = None,
-    ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
     seed: Annotated[int | None, typer.Option(help="For shards and student; never for the noise.")] = None,
     report: ReportOption = None,
     as_json: Json = False,

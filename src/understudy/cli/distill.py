@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, check_chargeable, check_ledger, make
 from understudy.cli.report import ReportOption, check_report, write_report_for
-from understudy.cli.synthesize import check_chargeable, check_settable
 from understudy.errors import BudgetExceeded, InputError
 
 METHODS = {"one-look": "OneLook", "dpkip": "DPKIP", "kip": "KIP"}
@@ -33,22 +33,20 @@ def distill(
         str | None, typer.Option(help="The names of all classes, a,b,c, where an image set does not hold them.")
     ] = None,
     seed: Annotated[int, typer.Option(help="For the start and for samples; never for the noise.")] = 0,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
-    ] = None,
-    ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    settings: SettingsOption = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
     report: ReportOption = None,
     as_json: Json = False,
 ) -> None:
     """Distil a private table or image set into a few records that train a model."""
     from understudy.methods.bundle import check_target
 
-    if (ledger is None) != (dataset is None):
-        raise InputError("--ledger and --dataset belong together: the file, and the name of the dataset in it.")
+    check_ledger(ledger, dataset)
     folder = check_target(out)
     check_report(report)
-    distiller = _make(method, epsilon, delta, per_class, seed, settings or [])
+    given = {"per_class": per_class, "random_state": seed}
+    distiller = make(method, METHODS, epsilon, delta, given, settings or [])
     records, named, described = _read(data, target, classes, schema)
     held = None
     if ledger is not None and dataset is not None:
@@ -69,35 +67,6 @@ def distill(
         held.commit(certificate=distiller.certificate_.to_json())
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
     _report(distiller, folder, files, as_json)
-
-
-def _make(method: str, epsilon: float, delta: float, per_class: int, seed: int, extra: list[str]) -> Any:
-    """The distiller with the options that were given; one that the method does not have is refused."""
-    import inspect
-    import json
-
-    from understudy import methods
-    from understudy.tables.wording import did_you_mean
-
-    if method not in METHODS:
-        raise InputError(f"unknown method {method!r}; known are {', '.join(METHODS)}.{did_you_mean(method, METHODS)}")
-    kind = getattr(methods, METHODS[method])
-    known = list(inspect.signature(kind).parameters)
-    given: dict[str, Any] = {"per_class": per_class, "random_state": seed}
-    if kind.private:
-        given |= {"epsilon": epsilon, "delta": delta}
-    for text in extra:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"--set {text!r}: write it as NAME=VALUE.")
-        check_settable(text, name)
-        if name not in known:
-            raise InputError(f"method {method!r} has no setting {name!r}.{did_you_mean(name, known)}")
-        try:
-            given[name] = json.loads(value)
-        except json.JSONDecodeError:
-            raise InputError(f"--set {text!r}: the value must be a number, true, false or null.") from None
-    return kind(**given)
 
 
 def _read(data: Path, target: str | None, classes: str | None, schema: Path | None) -> tuple[Any, str | None, Any]:

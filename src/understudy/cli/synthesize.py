@@ -10,6 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.options import (
+    DatasetOption,
+    LedgerOption,
+    SettingsOption,
+    check_chargeable,
+    check_ledger,
+    make,
+    read_value,
+)
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import BudgetExceeded, InputError
 
@@ -49,15 +58,13 @@ def synthesize(
         float | None, typer.Option(help="Share of epsilon for a moments release that the networks start from.")
     ] = None,
     seed: Annotated[int, typer.Option(help="For initialisation and sampling; never for the noise.")] = 0,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
-    ] = None,
+    settings: SettingsOption = None,
     workspace: Annotated[
         Path | None, typer.Option(help="Private folder for checkpoints; OUT.private if left out.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
-    ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
-    dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
     report: ReportOption = None,
     as_json: Json = False,
 ) -> None:
@@ -67,15 +74,14 @@ def synthesize(
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
-    if (ledger is None) != (dataset is None):
-        raise InputError("--ledger and --dataset belong together: the file, and the name of the dataset in it.")
+    check_ledger(ledger, dataset)
     check_table_path(out)
     check_report(report)
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
     private = out.with_name(out.name + ".private") if workspace is None else workspace
-    chosen = {"teachers": teachers, "iterations": iterations, "mode": mode, "warm_epsilon_share": warm}
-    chosen |= {"warm_start": None if warm is None else "moments"}
-    generator = make(method, epsilon, delta, conditional, seed, chosen, settings or [])
+    given = {"teachers": teachers, "iterations": iterations, "mode": mode, "warm_epsilon_share": warm}
+    given |= {"warm_start": None if warm is None else "moments", "conditional": conditional or None}
+    generator = make(method, METHODS, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
     frame = read_table(data)
     ours = resume or not private.exists() or not any(private.iterdir())
@@ -128,21 +134,6 @@ def sample(
         typer.echo(f"Wrote {rows:,} rows to {out}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
 
 
-def check_chargeable(made: Any) -> None:
-    """Refuse to book in a ledger what has no epsilon that holds."""
-    if not made.private or getattr(made, "mode", None) == "as-published":
-        raise InputError(
-            "--ledger: such a run has no epsilon that holds beforehand, so there is nothing true to book. Leave --ledger "
-            "out, and treat what it makes as private; or take a method and a mode that keep to a budget."
-        )
-
-
-def check_settable(text: str, name: str) -> None:
-    """Refuse to set by the back door what has an option of its own: the ledger goes by that."""
-    if name in ("epsilon", "delta"):
-        raise InputError(f"--set {text!r}: say it with --{name}, which is what a ledger is charged.")
-
-
 def _reserve(ledger: str, dataset: str, generator: Any, private: Path | None, purpose: str) -> Any:
     """Set aside what the run costs, unless it is a run that goes on and was booked there when it began.
 
@@ -173,45 +164,6 @@ def _remove(private: Path) -> None:
     shutil.rmtree(private, ignore_errors=True)
 
 
-def make(
-    method: str, epsilon: float, delta: float, conditional: bool, seed: int, chosen: dict[str, Any], extra: list[str]
-) -> Any:
-    """The generator with the options that were given; one that the method does not have is refused."""
-    import inspect
-
-    from understudy import methods
-    from understudy.tables.wording import did_you_mean
-
-    if method not in METHODS:
-        raise InputError(f"unknown method {method!r}; known are {', '.join(METHODS)}.{did_you_mean(method, METHODS)}")
-    kind = getattr(methods, METHODS[method])
-    known = list(inspect.signature(kind).parameters)
-    given: dict[str, Any] = {"conditional": conditional or None, "random_state": seed, **chosen}
-    if method != "gan":
-        given |= {"epsilon": epsilon, "delta": delta}
-    given = {name: value for name, value in given.items() if value is not None}
-    for text in extra:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise InputError(f"--set {text!r}: write it as NAME=VALUE.")
-        check_settable(text, name)
-        given[name] = _value(value)
-    for name in given:
-        if name not in known:
-            raise InputError(f"method {method!r} has no setting {name!r}.{did_you_mean(name, known)}")
-    return kind(**given)
-
-
-def _value(text: str) -> Any:
-    import json
-
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
-        return text
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _condition(text: str, schema: Any) -> tuple[str, Any]:
     """COLUMN=VALUE in the type of the column's values."""
     name, equals, value = text.partition("=")
@@ -222,7 +174,7 @@ def _condition(text: str, schema: Any) -> tuple[str, Any]:
         return name, {"true": True, "1": True, "false": False, "0": False}.get(value.lower(), value)
     if column.categories is not None:
         return name, next((label for label in column.labels if str(label) == value), value)
-    return name, _value(value)
+    return name, read_value(value)
 
 
 @contextmanager
