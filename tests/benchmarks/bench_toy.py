@@ -13,6 +13,8 @@ from understudy.benchmarks.declare import Benchmark, Measured, Part, Quote, Size
 
 def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     found: list[Measured] = []
+    if "fails" in settings:
+        raise ValueError(settings["fails"])
     for repeat in repeats:
         if repeat == settings.get("interrupted_at") and os.environ.get("TOY_INTERRUPTED"):
             raise KeyboardInterrupt

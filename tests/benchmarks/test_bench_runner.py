@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,8 @@ def test_a_run_says_all_that_a_reader_needs(tmp_path: Path, diary: Path) -> None
     assert row["low"] < row["mean"] < row["high"]
     assert result.measured("toy", "curve")["mean"] == [2.0, 1.0]
     assert result.body["command"] == "understudy bench run toy --size quick"
-    assert set(result.body["machine"]) == {"cpu", "cores", "memory_gib", "system"}
+    assert set(result.body["machine"]) == {"cpu", "cores", "memory_gib", "system", "processes"}
+    assert result.body["lacking"] == {}
     assert {"understudy", "python", "numpy"} <= set(result.body["versions"])
     assert read(tmp_path / "out" / "toy-quick.json").body == result.body
     assert not (tmp_path / "out" / PARTIAL).exists()
@@ -59,13 +61,14 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
 def test_what_was_kept_is_used_only_for_the_very_same_measurement(tmp_path: Path) -> None:
     part = Part("toy", "bench_toy:measure", {"gamma": 0.1}, 4)
     keys = {
-        cache.key("toy", part, [0]),
-        cache.key("other", part, [0]),
-        cache.key("toy", part, [1]),
-        cache.key("toy", Part("toy", "bench_toy:measure", {"gamma": 0.2}, 4), [0]),
+        cache.key(part, [0]),
+        cache.key(part, [1]),
+        cache.key(Part("toy", "bench_toy:measure", {"gamma": 0.2}, 4), [0]),
+        cache.key(Part("toy", "bench_toy:other", {"gamma": 0.1}, 4), [0]),
     }
     assert len(keys) == 4
-    assert cache.key("toy", part, [0]) == cache.key("toy", Part("toy", "bench_toy:measure", {"gamma": 0.1}, 9), [0])
+    same = Part("called otherwise", "bench_toy:measure", {"gamma": 0.1}, 9)
+    assert cache.key(part, [0]) == cache.key(same, [0]), "what two tables share is measured once"
 
 
 def test_a_half_written_line_costs_one_batch_and_no_more(tmp_path: Path) -> None:
@@ -128,3 +131,48 @@ def test_wrong_input_is_refused_before_anything_runs(tmp_path: Path, diary: Path
 def test_a_part_that_forgets_a_repeat_is_an_error(tmp_path: Path, diary: Path) -> None:
     with pytest.raises(InputError, match="measured 1 repeats instead of 2"):
         runner.run(benchmark(at_most=1), out=tmp_path, jobs=1)
+
+
+def test_benchmarks_that_run_together_measure_what_they_share_once(tmp_path: Path, diary: Path) -> None:
+    twin = replace(benchmark(interrupted_at=3), id="twin", title="A twin")
+    wider = replace(benchmark(other=True), id="wider")
+    results = list(runner.run_several([BENCHMARK, twin, wider], out=tmp_path, jobs=1))
+    assert [result.body["benchmark"] for result in results] == ["toy", "twin", "wider"]
+    assert ran(diary) == sorted([0, 1, 2, 3, 4] * 2)
+    assert results[0].rows == results[1].rows
+    assert results[0].body["command"] == "understudy bench run toy twin wider --size quick"
+    assert sorted(p.name for p in tmp_path.glob("*.json")) == ["toy-quick.json", "twin-quick.json", "wider-quick.json"]
+    assert not list(tmp_path.glob(".*.jsonl"))
+    with pytest.raises(InputError, match="no benchmark was named"):
+        runner.run_several([], out=tmp_path)
+
+
+def test_what_was_kept_can_be_written_as_it_is(tmp_path: Path, diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(benchmark(other=True), id="other")
+    with pytest.raises(InputError, match="kept anything"):
+        runner.run_several([BENCHMARK, other], out=tmp_path, jobs=1, as_is=True)
+    monkeypatch.setenv("TOY_INTERRUPTED", "yes")
+    with pytest.raises(KeyboardInterrupt):
+        list(runner.run_several([BENCHMARK, other], out=tmp_path, jobs=1))
+    assert ran(diary) == [0, 0, 1, 1, 2], "every part has its first batch before any has its second"
+    toy, second = runner.run_several([BENCHMARK, other], out=tmp_path, jobs=1, as_is=True)
+    assert ran(diary) == [0, 0, 1, 1, 2]
+    for result in (toy, second):
+        assert result.rows[0]["repeats"] == 2
+        assert result.rows[0]["note"] == "2 of 5 repeats, the run was interrupted"
+        assert result.body["lacking"] == {"toy": "2 of 5 repeats, the run was interrupted"}
+    monkeypatch.delenv("TOY_INTERRUPTED")
+    toy, second = runner.run_several([BENCHMARK, other], out=tmp_path, jobs=1)
+    assert (toy.rows[0]["repeats"], toy.body["lacking"]) == (5, {})
+
+
+def test_a_part_that_fails_is_a_row_that_says_so(tmp_path: Path, diary: Path) -> None:
+    good = replace(benchmark(), id="good")
+    bad, fine = sorted(
+        runner.run_several([benchmark(fails="no such\nluck"), good], out=tmp_path, jobs=1),
+        key=lambda r: -len(r.body["lacking"]),
+    )
+    row = bad.rows[0]
+    assert (row["mean"], row["repeats"], row["paper"], row["note"]) == (None, 0, 0.6, "failed: ValueError: no such")
+    assert read(tmp_path / "toy-quick.json").body == bad.body
+    assert fine.rows[0]["repeats"] == 5

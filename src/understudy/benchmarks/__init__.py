@@ -20,6 +20,7 @@ _HOMES: dict[str, str] = {
     "names": "understudy.benchmarks.registry",
     "read": "understudy.benchmarks.result",
     "run": "understudy.benchmarks.runner",
+    "run_several": "understudy.benchmarks.runner",
 }
 
 __getattr__, __dir__ = attach(__name__, _HOMES)

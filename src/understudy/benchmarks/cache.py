@@ -1,7 +1,8 @@
 """What an interrupted run has measured already: one line of JSON for each batch of repeats, written as it comes.
 
-The key of a line is a digest of everything that could change the numbers: the benchmark, the part with its settings,
-the repeats, and the source code of the package. Another setting or an edited line of code finds nothing here.
+The key of a line is a digest of everything that could change the numbers: what is measured with which settings, the
+repeats, and the source code of the package. Another setting or an edited line of code finds nothing here; tables that share
+a measurement share its line.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from understudy.benchmarks.declare import Measured, Part
 
 @dataclass(frozen=True)
 class Batch:
-    """The measurements of one batch of repeats, and the seconds they took."""
+    """The measurements of one batch of repeats, the seconds they took, and what went wrong if there are none."""
 
     measured: list[Measured]
     seconds: float
+    error: str | None = None
 
 
 class Cache:
@@ -49,11 +51,9 @@ class Cache:
         self._kept.remove()
 
 
-def key(benchmark: str, part: Part, repeats: list[int]) -> str:
+def key(part: Part, repeats: list[int]) -> str:
     """The digest of everything that a batch's numbers depend on."""
     what: Mapping[str, Any] = {
-        "benchmark": benchmark,
-        "part": part.name,
         "measure": part.measure,
         "settings": part.settings,
         "repeats": repeats,

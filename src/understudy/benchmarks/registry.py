@@ -6,6 +6,7 @@ import importlib
 
 from understudy.benchmarks.declare import Benchmark
 from understudy.errors import InputError
+from understudy.tables.wording import did_you_mean
 
 _HOMES = {
     "pima": "understudy.benchmarks.pima",
@@ -32,5 +33,7 @@ def names() -> tuple[str, ...]:
 def get(name: str) -> Benchmark:
     """The benchmark of that id."""
     if name not in _HOMES:
-        raise InputError(f"there is no benchmark {name!r}; `understudy bench list` shows: {', '.join(_HOMES)}.")
+        raise InputError(
+            f"there is no benchmark {name!r}.{did_you_mean(name, _HOMES)} `understudy bench list` shows: {', '.join(_HOMES)}."
+        )
     return importlib.import_module(_HOMES[name]).BENCHMARK

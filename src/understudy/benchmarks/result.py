@@ -81,11 +81,21 @@ def summaries(measured: Mapping[str, Sequence[Measured]]) -> dict[str, dict[str,
     }
 
 
-def rows(benchmark: Benchmark, measured: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each quote that was measured; what this size leaves out has none."""
-    return [
-        _row(quote, measured[quote.part]) for quote in benchmark.quotes if quote.key in measured.get(quote.part, {})
-    ]
+def rows(
+    benchmark: Benchmark, measured: Mapping[str, Mapping[str, Any]], lacking: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """One row for each quote that was measured, or that should have been; what this size leaves out has none."""
+    found: list[dict[str, Any]] = []
+    for quote in benchmark.quotes:
+        if quote.key in measured.get(quote.part, {}):
+            found.append(_row(quote, measured[quote.part]))
+        elif quote.part in lacking and quote.part not in measured:
+            found.append(_empty(quote))
+        else:
+            continue
+        if quote.part in lacking:
+            found[-1]["note"] = lacking[quote.part]
+    return found
 
 
 def _row(quote: Quote, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,6 +110,12 @@ def _row(quote: Quote, found: Mapping[str, Any]) -> dict[str, Any]:
     if quote.unsafe is not None:
         row["unsafe"] = quote.unsafe
     return row
+
+
+def _empty(quote: Quote) -> dict[str, Any]:
+    row: dict[str, Any] = {"table": quote.table, "row": quote.row, "metric": quote.metric, "paper": quote.paper}
+    row |= dict.fromkeys(("mean", "low", "high", "run_low", "run_high")) | {"repeats": 0}
+    return row | ({} if quote.unsafe is None else {"unsafe": quote.unsafe})
 
 
 def _plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.errors import InputError
 
 if TYPE_CHECKING:
     from understudy.benchmarks.result import Result
@@ -55,27 +56,52 @@ def list_benchmarks(json: Json = False) -> None:
 
 
 @bench.command("run")
-def run_benchmark(
-    name: Name,
+def run_benchmarks(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="ID...", help="Ids that `understudy bench list` shows.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All benchmarks, in place of ids.")] = False,
     size: SizeOption = "quick",
     repeats: Annotated[int | None, typer.Option(help="Repeats, in place of the size's own number.")] = None,
     out: Out = RESULTS,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = -1,
+    as_is: Annotated[
+        bool,
+        typer.Option("--as-is", help="Measure nothing: write what an interrupted run has kept, and what is lacking."),
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Run a benchmark, print the paper's figures beside ours, and write JSON and SVG figures.
+    """Run benchmarks, print the paper's figures beside ours, and write JSON and SVG figures.
 
-    Interrupted with Ctrl-C it loses nothing: the same command goes on with the repeats that are missing.
+    Several ids share what they have in common. Interrupted with Ctrl-C nothing is lost: the same command goes on with the
+    repeats that are missing.
     """
     from understudy.benchmarks import registry, runner
 
-    benchmark = registry.get(name)
+    chosen = [registry.get(name) for name in _chosen(names or [], everything, registry.names())]
+    bodies: list[Any] = []
     try:
-        result = runner.run(benchmark, size=size, repeats=repeats, out=out, jobs=jobs)  # pyright: ignore[reportArgumentType]
+        for result in runner.run_several(
+            chosen, size=size, repeats=repeats, out=out, jobs=jobs, as_is=as_is  # pyright: ignore[reportArgumentType]
+        ):  # fmt: skip
+            bodies.append(result.body)
+            if not json:
+                _print(result, out)
     except KeyboardInterrupt:
-        typer.echo("interrupted: what was measured is kept, and the same command goes on from there.", err=True)
+        typer.echo(
+            "interrupted: what was measured is kept, and the same command goes on from there; with --as-is it writes what "
+            "there is.",
+            err=True,
+        )
         raise SystemExit(130) from None
-    _print(result, out, json)
+    if json:
+        print_json(bodies[0] if len(chosen) == 1 else {"results": bodies})
+
+
+def _chosen(names: list[str], everything: bool, known: tuple[str, ...]) -> list[str]:
+    if everything == bool(names):
+        raise InputError("name one or more benchmarks, or say --all; `understudy bench list` shows them.")
+    return list(known) if everything else list(dict.fromkeys(names))
 
 
 @bench.command("show")
@@ -85,7 +111,11 @@ def show_result(name: Name, size: SizeOption = "full", out: Out = RESULTS, json:
     from understudy.benchmarks.result import read, result_path
 
     benchmark = registry.get(name)
-    _print(read(result_path(out, benchmark.id, size)), out, json)
+    result = read(result_path(out, benchmark.id, size))
+    if json:
+        print_json(result.body)
+    else:
+        _print(result, out)
 
 
 @bench.command("document")
@@ -101,11 +131,10 @@ def write_document(
     typer.echo(f"Wrote {out}.")
 
 
-def _print(result: Result, out: Path, json: bool) -> None:
+def _print(result: Result, out: Path) -> None:
+    from understudy.benchmarks.result import result_path
+
     body = result.body
-    if json:
-        print_json(body)
-        return
     for table, rows in result.tables().items():
         private = any("epsilon" in row for row in rows)
         columns = ["", "metric", "paper", "measured", "95 % interval", "95 % of single runs"]
@@ -114,12 +143,15 @@ def _print(result: Result, out: Path, json: bool) -> None:
     unsafe = list(dict.fromkeys(row["unsafe"] for row in result.rows if "unsafe" in row))
     for reason in unsafe:
         typer.echo(f"(unsafe) {reason}")
+    for part, why in body.get("lacking", {}).items():
+        typer.echo(f"(lacking) {part}: {why}")
     for note in body["notes"]:
         typer.echo(note)
     machine = body["machine"]
     typer.echo(
-        f"{body['command']}: {body['seconds']:.0f} s on {machine['cores']} cores ({machine['cpu']}); "
-        f"figures: {', '.join(body['figures']) or 'none'}, in {out}"
+        f"{body['command']}: {body['work_seconds']:.0f} s of a processor, {machine['cores']} cores ({machine['cpu']}); "
+        f"in {result_path(out, body['benchmark'], body['size'])}"
+        + "".join(f", {out / figure}" for figure in body["figures"])
     )
 
 
