@@ -249,16 +249,32 @@ class MomentsGenerator(BaseEstimator):
     # ---- the release ---------------------------------------------------------------------------------------
 
     def sample(
-        self, n: int, conditions: Mapping[str, Any] | None = None, random_state: int | None = None
+        self,
+        n: int,
+        conditions: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+        *,
+        balance: float = 0.0,
     ) -> pd.DataFrame:
-        """`n` synthetic rows, all of which fit the schema; with `conditions` such that fulfil them. Free."""
-        return self._fitted().sample(n, conditions, random_state)
+        """`n` synthetic rows, all of which fit the schema; with `conditions` such that fulfil them. Free.
+
+        `balance` draws rare classes more often, for a classifier that is to find them: class c in proportion to
+        its share to the power 1 - `balance`. Such rows no longer tell how common a class is.
+        """
+        return self._fitted().balanced(balance).sample(n, conditions, random_state)
 
     def sample_to(
-        self, path: str | Path, n: int, conditions: Mapping[str, Any] | None = None, random_state: int | None = None
+        self,
+        path: str | Path,
+        n: int,
+        conditions: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+        *,
+        balance: float = 0.0,
     ) -> None:
-        """Write `n` synthetic rows to a table file, however many they are."""
-        write_samples(self._fitted(), path, n, conditions, random_state)  # type: ignore[arg-type]
+        """Write `n` synthetic rows to a table file, however many they are. `balance` as for `sample`."""
+        sampler: Any = self._fitted().balanced(balance)
+        write_samples(sampler, path, n, conditions, random_state)
 
     def save(self, path: str | Path) -> None:
         """Write the release: a new folder with the model, the schema and the certificate, and nothing private."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,8 +20,10 @@ _PATIENCE = 2000
 
 
 class Model(Protocol):
-    """What both models can do."""
+    """What both models can do; `ratio` is the share of each class, with the noise of the release."""
 
+    @property
+    def ratio(self) -> np.ndarray: ...
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]: ...
     def arrays(self) -> dict[str, np.ndarray]: ...
 
@@ -34,6 +36,15 @@ class Sampler:
     book: Codebook
     target: Target
     names: tuple[str, ...]
+    balance: float = 0.0
+
+    def balanced(self, balance: float) -> Sampler:
+        """The sampler that draws rare classes more often: as often as in the release at 0, all equally often at 1."""
+        if isinstance(balance, bool) or not isinstance(balance, int | float) or not 0 <= balance <= 1:
+            raise InputError(f"`balance` (={balance!r}) must be a number from 0 (as released) to 1 (classes alike).")
+        if balance and not self.target.listed:
+            raise InputError("`balance` is about the classes of a target, and this release has none. Leave it out.")
+        return replace(self, balance=float(balance))
 
     def sample(self, n: int, conditions: Mapping[str, Any] | None, random_state: int | None) -> pd.DataFrame:
         parts = list(self.stream(n, conditions, random_state))
@@ -45,6 +56,8 @@ class Sampler:
             raise InputError(f"`n` (={n!r}) must be a whole number of rows, at least 1.")
         wanted = dict(conditions or {})
         check_conditions(wanted, self.target.encoder)
+        if self.balance and self.target.class_of(wanted) is not None:
+            raise InputError("the condition names a class already: leave `balance` out.")
         return self._stream(int(n), wanted, np.random.default_rng(random_state))
 
     def _stream(self, n: int, wanted: dict[str, Any], rng: np.random.Generator) -> Iterator[pd.DataFrame]:
@@ -52,7 +65,7 @@ class Sampler:
         size = min(CHUNK, n if not wanted else max(1024, 2 * n))
         made = tried = 0
         while made < n:
-            cells, classes = self.model.draw(size, given, rng)
+            cells, classes = self._draw(size, given, rng)
             frame: Any = self.target.attach(self.book.write(cells), classes)[list(self.names)]
             if wanted:
                 frame = frame[_fulfils(frame, wanted)].reset_index(drop=True)
@@ -65,6 +78,15 @@ class Sampler:
                     f"condition {wanted}: {made} of {tried:,} generated rows fulfil it. This generator hardly makes "
                     "such rows; drop the condition or widen it."
                 )
+
+    def _draw(self, n: int, given: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        if not self.balance:
+            return self.model.draw(n, given, rng)
+        share = self.model.ratio ** (1 - self.balance)
+        counts = rng.multinomial(n, share / share.sum())
+        parts = [self.model.draw(int(count), c, rng) for c, count in enumerate(counts) if count]
+        order = rng.permutation(n)
+        return np.concatenate([p[0] for p in parts])[order], np.concatenate([p[1] for p in parts])[order]
 
 
 def _fulfils(frame: pd.DataFrame, wanted: dict[str, Any]) -> np.ndarray:
