@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from understudy.benchmarks import pategan_eps
 from understudy.benchmarks.declare import Benchmark, Part, Size
-from understudy.benchmarks.quoting import HOW, epsilon_part, epsilon_quote, quote
+from understudy.benchmarks.quoting import HOW, epsilon_quote, quote
 from understudy.benchmarks.synthetic import part
 
 # Table 3: epsilon -> (PATE-GAN, DPGAN).
@@ -13,19 +14,10 @@ TABLE_3 = {
 }  # fmt: skip
 GAN = 0.9091
 _PLACES = {"pategan": 0, "dpgan": 1, "moments": None}
-_QUICK = {"moments": (0.1, 1.0, 10.0), "pategan": (1.0,)}
 
 
 def parts(size: Size, repeats: int) -> list[Part]:
-    chosen = _QUICK if size == "quick" else dict.fromkeys(_PLACES, tuple(TABLE_3))
-    made = [
-        part(
-            "credit", method, size, repeats, epsilon=epsilon, rankings="classifiers",
-            name=epsilon_part("credit", method, epsilon),
-        )
-        for method, epsilons in chosen.items()
-        for epsilon in epsilons
-    ]  # fmt: skip
+    made = pategan_eps.parts(size, repeats)
     return made if size == "quick" else [*made, part("credit", "gan", size, repeats, rankings="classifiers")]
 
 

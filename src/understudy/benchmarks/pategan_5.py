@@ -15,11 +15,6 @@ TABLE_5 = {
 }
 _VARIANTS = {"twelve": "DP-KIP's settings", "defaults": "the libraries' defaults"}
 _LEAK = "epileptic: real, with the state among the features"
-# AdaBoost of a thousand stumps on hundreds of columns takes ten minutes for what fifty do as well here.
-_WITHOUT = [
-    "logistic regression", "random forest", "gaussian nb", "bernoulli nb", "linear svm", "decision tree", "lda", "bagging",
-    "gradient boosting", "mlp", "xgboost",
-]  # fmt: skip
 
 
 def _name(dataset: str, panel: str) -> str:
@@ -29,18 +24,15 @@ def _name(dataset: str, panel: str) -> str:
 def parts(size: Size, repeats: int) -> list[Part]:
     made: list[Part] = []
     for dataset in TABLE_5:
-        wide = dataset in ("isolet", "epileptic")
         if size == "quick":
             made.append(part(dataset, "real", size, repeats, name=_name(dataset, "twelve")))
             continue
         for panel in _VARIANTS:
-            only = _WITHOUT if wide and panel == "twelve" else ()
-            times = 1 if wide else repeats
-            made.append(part(dataset, "real", size, times, panel=panel, name=_name(dataset, panel), only=only))
+            made.append(part(dataset, "real", size, repeats, panel=panel, name=_name(dataset, panel)))
     return (
         made
         if size == "quick"
-        else [*made, part("epileptic", "real", size, 1, panel="defaults", name=_LEAK, leak=True)]
+        else [*made, part("epileptic", "real", size, repeats, panel="defaults", name=_LEAK, leak=True)]
     )
 
 
