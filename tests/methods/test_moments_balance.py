@@ -57,7 +57,8 @@ def test_the_rows_of_a_class_stay_as_they_are(generator: MomentsGenerator) -> No
 
 def test_a_file_and_a_condition(generator: MomentsGenerator, tmp_path: Path) -> None:
     generator.sample_to(tmp_path / "even.csv", 2000, random_state=0, balance=1.0)
-    assert read_table(tmp_path / "even.csv")["sick"].mean() == pytest.approx(0.5, abs=0.05)
+    made: Any = read_table(tmp_path / "even.csv")
+    assert made["sick"].mean() == pytest.approx(0.5, abs=0.05)
     assert set(generator.sample(50, {"ward": "n"}, 0, balance=0.5)["ward"]) == {"n"}
 
 
