@@ -5,8 +5,9 @@ arithmetic. That closes the attack of Mironov (CCS 2012): a floating-point Lapla
 values and favours others, so the low bits of a noisy count can tell two neighbouring datasets apart outright,
 whatever epsilon was claimed.
 
-Entropy is the operating system's, never a user's seed. `UnsafeSeededNoise` exists for tests that must repeat; a
-certificate made with it says so, and `understudy verify` refuses it.
+Entropy is the operating system's, directly or through a cryptographic generator that it seeds, never a user's seed.
+`UnsafeSeededNoise` exists for tests that must repeat; a certificate made with it says so, and `understudy verify` refuses
+it.
 
 Gradients get floating-point Gaussian noise (`gaussian`): there the attack needs the raw noisy sum, and the release
 is what hundreds of optimiser steps made of it. Whoever releases a sum itself uses the exact mode of `ClippedSum`.
@@ -32,6 +33,8 @@ Floats = NDArray[np.float64]
 Shape = int | tuple[int, ...]
 
 _LARGEST_SCALE = 2.0**50
+_BELOW_ONE = 1 - 2.0**-53
+_SEED_BYTES = 48
 
 
 class NoiseSource(Protocol):
@@ -67,13 +70,20 @@ class SystemNoise:
     def gaussian(self, sigma: float, shape: Shape) -> Floats:
         """N(0, sigma^2) in floating point, by inversion of 53 random bits a number. For gradients; see the module."""
         check_positive("sigma", sigma)
-        return sigma * special.ndtri(self.uniform(shape))
+        drawn = self.uniform(shape)
+        special.ndtri(drawn, out=drawn)
+        drawn *= sigma
+        return drawn
 
     def uniform(self, shape: Shape) -> Floats:
-        """Uniform in (0, 1), both ends excluded."""
+        """Uniform in (0, 1), both ends excluded, from 53 random bits each."""
         size = int(np.prod(shape))
-        bits = np.frombuffer(os.urandom(8 * size), dtype=np.uint64) >> np.uint64(11)
-        return ((bits.astype(np.float64) + 0.5) * 2.0**-53).reshape(shape)
+        drawn = (np.frombuffer(_random_bytes(8 * size), dtype=np.uint64) >> np.uint64(11)).astype(np.float64)
+        drawn += 0.5
+        drawn *= 2.0**-53
+        # The largest of the 2^53 values rounds up to 1, where the inverse of a distribution is infinite.
+        np.minimum(drawn, _BELOW_ONE, out=drawn)
+        return drawn.reshape(shape)
 
 
 class UnsafeSeededNoise:
@@ -110,6 +120,19 @@ class UnsafeSeededNoise:
 
     def uniform(self, shape: Shape) -> Floats:
         return self._generator.random(shape)
+
+
+def _random_bytes(count: int) -> bytes:
+    """Bytes that nobody can foretell: OpenSSL's generator (AES-256 in counter mode, NIST SP 800-90A), given new entropy of
+    the operating system before every draw.
+
+    The system's own generator is the same construction on another cipher, ten times slower for millions of numbers. New
+    entropy each time means that a copy of this process (a fork, a cloned machine) goes its own way at its next draw.
+    """
+    import ssl
+
+    ssl.RAND_add(os.urandom(_SEED_BYTES), _SEED_BYTES)
+    return ssl.RAND_bytes(count)
 
 
 def _check_scale(scale: float) -> None:
