@@ -12,7 +12,8 @@ import pytest
 import understudy.cli.evaluate
 from understudy.cli.app import main
 from understudy.evaluation import Evaluation
-from understudy.privacy import Certificate
+from understudy.evaluation.noisy import NoisyMetrics
+from understudy.privacy import Certificate, Ledger
 from understudy.tables import Column, Schema
 
 assert understudy.cli.evaluate, "importing the module registers the command"
@@ -97,6 +98,48 @@ def test_noisy_scores_alone_are_printed_with_a_certificate(folder: Path, capsys:
     assert set(json.loads(out)["tables"]["good"]) == {"mean", "classifiers"}
 
 
+def test_noisy_scores_are_charged_to_a_ledger_and_shown_by_the_report(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book = Ledger.create(folder / "ledger.db")
+    book.add_dataset("test rows", epsilon=30.0, delta=0.0)
+    given = ("--schema", str(folder / "schema.yaml"), "--epsilon-metrics", "20")
+    charged = (*given, "--ledger", str(folder / "ledger.db"), "--dataset", "test rows")
+    code, out, _ = cli(folder, capsys, *charged, "--out", str(folder / "noisy.json"), tables=("good",))
+    assert code == 0
+    assert book.spent("test rows").epsilon == pytest.approx(20)
+    (entry,) = book.entries("test rows")
+    assert (entry.state, entry.purpose) == ("committed", "noisy scores of good")
+    kept = NoisyMetrics.from_dict(json.loads((folder / "noisy.json").read_text()))
+    assert kept.certificate.epsilon == pytest.approx(20)
+    code, out, _ = cli(folder, capsys, *charged, tables=("good",))
+    assert code == 3, "the rest of the ledger is too little"
+    assert "good" not in out
+    assert book.spent("test rows").epsilon == pytest.approx(20)
+    # What is refused before anything is drawn is given back.
+    small = ("--schema", str(folder / "schema.yaml"), "--epsilon-metrics", "5", *charged[4:])
+    assert cli(folder, capsys, *small, tables=("townless",))[0] == 2
+    assert book.spent("test rows").epsilon == pytest.approx(20)
+    assert cli(folder, capsys, *small, "--positive", "maybe", tables=("good",))[0] == 2
+    assert book.spent("test rows").epsilon == pytest.approx(20)
+    kept.certificate.save(folder / "certificate.json")
+    with pytest.raises(SystemExit):
+        main(
+            [
+                "report",
+                str(folder / "certificate.json"),
+                "--evaluation",
+                str(folder / "noisy.json"),
+                "--out",
+                str(folder / "page.html"),
+            ]
+        )
+    assert "exact figures" not in capsys.readouterr().out
+    page = (folder / "page.html").read_text("utf-8")
+    assert "may be published" in page
+    assert "A: real" not in page
+
+
 @pytest.mark.parametrize(
     ("given", "tables", "message"),
     [
@@ -114,6 +157,12 @@ def test_noisy_scores_alone_are_printed_with_a_certificate(folder: Path, capsys:
         (("--train", "TRAIN", "--seeds", "0"), ("good",), "`seeds`"),
         (("--train", "TRAIN", "--positive", "maybe"), ("good",), "none of the classes: no, yes"),
         (("--train", "TRAIN", "--certificate", "c.json"), ("good",), "--certificate belongs to --epsilon-metrics"),
+        (
+            ("--train", "TRAIN", "--ledger", "l.db", "--dataset", "d"),
+            ("good",),
+            "--ledger belongs to --epsilon-metrics",
+        ),
+        (("--epsilon-metrics", "1", "--ledger", "l.db"), ("good",), "--ledger and --dataset belong together"),
         (("--epsilon-metrics", "1"), ("good",), "needs a --schema"),
         (("--epsilon-metrics", "1"), ("empty",), "empty.csv is empty"),
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,7 @@ from understudy.errors import BudgetExceeded, InputError
 from understudy.evaluation import FIVE, TWELVE, noisy_metrics, score
 from understudy.evaluation import noisy as module
 from understudy.evaluation.features import Rows
-from understudy.evaluation.noisy import BINS, histogram_metrics
+from understudy.evaluation.noisy import BINS, NoisyMetrics, histogram_metrics
 from understudy.privacy import Budget
 from understudy.tables import Column, Schema
 
@@ -127,3 +129,13 @@ def test_wrong_input_spends_nothing() -> None:
     with pytest.raises(InputError, match="epsilon"):
         noisy_metrics(test, made, "sick", SCHEMA, 0.0, budget=budget)
     assert budget.events == ()
+
+
+def test_they_come_back_from_json_and_damage_is_seen() -> None:
+    found = noisy_metrics(patients(100, 1), {"s": patients(100)}, "sick", SCHEMA, 2.0, classifiers=LOGISTIC)
+    again = NoisyMetrics.from_dict(json.loads(found.to_json()))
+    assert again.to_dict() == found.to_dict()
+    again.certificate.verify()
+    for damage in ({"kind": "other"}, {"format": 9}, {"tables": {"s": {}}}, {"rows": None}, {"tables": []}):
+        with pytest.raises(InputError, match="noisy scores"):
+            NoisyMetrics.from_dict({**found.to_dict(), **damage})

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import EXIT_INPUT, Json, app, print_json, print_table
-from understudy.errors import InputError
+from understudy.cli.options import DatasetOption, LedgerOption, check_ledger
+from understudy.errors import BudgetExceeded, InputError
 
 if TYPE_CHECKING:
+    from understudy.evaluation.noisy import NoisyMetrics
     from understudy.evaluation.result import Evaluation, Interval
     from understudy.tables import Schema
 
@@ -36,6 +38,8 @@ def evaluate(
         float | None, typer.Option(help="Print noisy scores alone, which may be published, at this epsilon.")
     ] = None,
     certificate: Annotated[Path | None, typer.Option(help="File for the certificate of the noisy scores.")] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
     out: Annotated[Path | None, typer.Option(help="File for the whole result as JSON.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes; -1 for one a core.")] = -1,
     cache: Annotated[
@@ -49,6 +53,7 @@ def evaluate(
     """
     from understudy.tables import Schema, check_writable, read_table
 
+    check_ledger(ledger, dataset)
     described = None if schema is None else Schema.read(schema)
     for path in (out, certificate):
         if path is not None:
@@ -58,10 +63,12 @@ def evaluate(
     real = _read(read_table, test, "test")
     if epsilon_metrics is not None:
         _require_no_errors(unread)
-        _noisy(real, tables, target, described, epsilon_metrics, classifiers, positive, certificate, json)
+        found = _noisy(real, tables, target, described, epsilon_metrics, classifiers, positive, ledger, dataset)
+        _publish(found, certificate, out, json)
         return
-    if certificate is not None:
-        raise InputError("--certificate belongs to --epsilon-metrics: other scores carry no guarantee.")
+    for option, value in (("certificate", certificate), ("ledger", ledger)):
+        if value is not None:
+            raise InputError(f"--{option} belongs to --epsilon-metrics: other scores carry no guarantee.")
     if train is None:
         raise InputError("--train is missing: the real rows that the synthetic ones were made from.")
     from understudy.evaluation.settings import evaluate as judge
@@ -138,28 +145,59 @@ def _with_errors(found: Evaluation, names: list[str], unread: dict[str, str]) ->
 
 def _noisy(
     test: Any, tables: dict[str, Any], target: str, schema: Schema | None, epsilon: float, classifiers: str,
-    positive: str | None, certificate: Path | None, json: bool,
-) -> None:  # fmt: skip
+    positive: str | None, ledger: str | None, dataset: str | None,
+) -> NoisyMetrics:  # fmt: skip
+    """Scores with noise; what they cost the test rows is set aside in a ledger before they are drawn, if one is named."""
     from understudy.evaluation.noisy import noisy_metrics
+    from understudy.privacy import Budget, Ledger
 
     if schema is None:
         raise InputError("--epsilon-metrics needs a --schema: one read off the real rows would not be public.")
-    found = noisy_metrics(test, tables, target, schema, epsilon, classifiers=classifiers, positive=positive)
+    budget = Budget(epsilon)
+    held = None
+    if ledger is not None and dataset is not None:
+        purpose = f"noisy scores of {', '.join(tables)}"
+        held = Ledger(ledger).reserve(dataset, epsilon=epsilon, delta=0.0, purpose=purpose)
+    try:
+        found = noisy_metrics(
+            test, tables, target, schema, epsilon, classifiers=classifiers, positive=positive, budget=budget
+        )
+    except (InputError, BudgetExceeded):
+        if held is not None and not budget.events:
+            held.release(reason="refused before anything was drawn")
+        raise
+    if held is not None:
+        held.commit(certificate=found.certificate.to_json())
+    return found
+
+
+def _publish(found: NoisyMetrics, certificate: Path | None, out: Path | None, json: bool) -> None:
+    from understudy.tables.files import write_text
+
     if certificate is not None:
         found.certificate.save(certificate)
+    if out is not None:
+        write_text(out, found.to_json())
     if json:
         print_json(found.to_dict())
         return
-    rows: list[list[object]] = []
+    rows: list[Sequence[object]] = []
     for name, runs in found.scores.items():
-        rows += [[name, classifier, *(round(run[m], 3) for m in run)] for classifier, run in runs.items()]
-        rows.append([name, "mean", *(round(value, 3) for value in found.mean(name).values())])
+        rows += [[name, classifier, *(f"{run[m]:.3f}" for m in run)] for classifier, run in runs.items()]
+        rows.append([name, "mean", *(f"{value:.3f}" for value in found.mean(name).values())])
     print_table(
-        f"Setting B with noise: epsilon {epsilon:g} for the {found.rows:,} test rows",
+        f"Setting B with noise: epsilon {found.epsilon:g} for the {found.rows:,} test rows",
         ["table", "classifier", "accuracy", "AUROC", "AUPRC"],
         rows,
     )
     typer.echo(f"May be published. Each count has noise of standard deviation {found.noise:.1f}.")
+    if found.noise > found.rows / 100:
+        typer.echo(
+            f"That is much for {found.rows:,} rows. Fewer tables or classifiers (--classifiers four), more test rows or a "
+            "larger epsilon give clearer scores."
+        )
+    for note in found.notes:
+        typer.echo(note)
 
 
 def _print(found: Evaluation) -> None:

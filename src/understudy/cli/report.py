@@ -36,7 +36,8 @@ def report(
     releases: Annotated[list[Path], typer.Argument(help="Folders of releases, or certificates.")],
     out: Annotated[Path, typer.Option(help="The page to write: one .html file.")] = Path("report.html"),
     evaluation: Annotated[
-        list[Path] | None, typer.Option(help="A result of `understudy evaluate --out`; may be repeated.")
+        list[Path] | None,
+        typer.Option(help="A result of `understudy evaluate --out`, exact or with noise; may be repeated."),
     ] = None,
     test: Annotated[
         Path | None,
@@ -54,6 +55,7 @@ def report(
 ) -> None:
     """Write one page that explains releases to people: the promise, its cost, how good and how sure. Spends nothing."""
     from understudy.report import Sources, write_report
+    from understudy.report.evaluations import read_scores
 
     sources = Sources(list(releases), tuple(evaluation or ()), test, ledger, dataset, tuple(audit or ()), title)
     target = write_report(sources, out)
@@ -61,5 +63,6 @@ def report(
         print_json({"report": str(target), "bytes": target.stat().st_size})
     else:
         exact = " It shows exact figures of real rows, which the promise does not cover: mind who sees it."
-        shown = exact if evaluation or test else ""
+        scores = [score for path in evaluation or () for score in read_scores(path)]
+        shown = exact if test or any(score.noise is None for score in scores) else ""
         typer.echo(f"Wrote {target}. It is one file: open it in a browser or print it.{shown}")

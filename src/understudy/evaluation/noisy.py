@@ -14,6 +14,7 @@ rows is public.
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from understudy.tables.io import Table, as_frame
 from understudy.tables.schema import Schema
 
 BINS = 20
+FORMAT, KIND = 1, "noisy metrics"
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class NoisyMetrics:
 
     def to_dict(self) -> dict[str, Any]:
         return {
+            "format": FORMAT,
+            "kind": KIND,
             "epsilon": self.epsilon,
             "rows": self.rows,
             "noise": self.noise,
@@ -63,6 +67,28 @@ class NoisyMetrics:
             "certificate": self.certificate.to_json(),
             "notes": list(self.notes),
         }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> NoisyMetrics:
+        """What `to_dict` wrote. Anything else is an `InputError`."""
+        if plain.get("kind") != KIND or plain.get("format") != FORMAT:
+            raise InputError(f"these are no noisy scores of format {FORMAT}: make them with --epsilon-metrics --out.")
+        try:
+            scores = {
+                str(table): {
+                    str(name): {metric: float(run[metric]) for metric in ("accuracy", "auroc", "auprc")}
+                    for name, run in found["classifiers"].items()
+                }
+                for table, found in plain["tables"].items()
+            }
+            certificate = Certificate.parse(json.dumps(plain["certificate"]), where="the certificate of the scores")
+            numbers = float(plain["epsilon"]), int(plain["rows"]), float(plain["noise"])
+            return cls(*numbers, scores, certificate, tuple(str(note) for note in plain["notes"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"the noisy scores are damaged ({error}): they cannot be drawn again for free.") from None
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def noisy_metrics(

@@ -1,8 +1,15 @@
-"""Many small computations: shared out to processes, each kept by the content that it was computed from."""
+"""Many small computations: shared out to processes, each kept by the content that it was computed from.
+
+A plain digest of private rows is a fingerprint: who holds a guess of a table could confirm it by a file's name. So all names
+and keys in a cache folder are digests under a random key, which lies beside them, readable by its owner alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
+import os
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache as once
@@ -16,6 +23,8 @@ from understudy._kept import Kept
 from understudy._parallel import share_out
 from understudy.errors import InputError
 from understudy.evaluation.features import Rows
+
+_KEY_FILE, _KEY_BYTES = "key", 32
 
 
 @dataclass(frozen=True)
@@ -44,17 +53,18 @@ def content(*parts: object) -> str:
 
 def run_tasks(tasks: Sequence[Task], jobs: int, cache: str | Path | None, name: str) -> dict[str, dict[str, Any]]:
     """The result of every task by its label. With a `cache` folder, what its file `name` holds is not computed again."""
-    kept = None if cache is None else Kept(_file(cache, name))
+    secret = b"" if cache is None else _secret(_folder(cache))
+    kept = None if cache is None else Kept(Path(cache) / f"{_keyed(secret, name)[:16]}.jsonl")
     found: dict[str, dict[str, Any]] = {}
     left: list[Task] = []
     for task in tasks:
-        before = None if kept is None else kept.get(_key(task))
+        before = None if kept is None else kept.get(_key(secret, task))
         if before is None:
             left.append(task)
         else:
             found[task.label] = before
     left.sort(key=lambda task: -task.cost)
-    work = [(task.label, _key(task), task.function, task.args) for task in left]
+    work = [(task.label, _key(secret, task), task.function, task.args) for task in left]
     results = share_out(_run, work, jobs=jobs, total=len(tasks), done=len(found), what="evaluating")
     for label, key, result in results:
         if kept is not None:
@@ -67,17 +77,47 @@ def _run(label: str, key: str, function: Callable[..., Any], args: Sequence[Any]
     return label, key, function(*args)
 
 
-def _key(task: Task) -> str:
-    return content(task.function.__name__, task.key, _source())
+def _key(secret: bytes, task: Task) -> str:
+    return _keyed(secret, content(task.function.__name__, task.key, _source()))
 
 
-def _file(cache: str | Path, name: str) -> Path:
+def _keyed(secret: bytes, digest: str) -> str:
+    return hmac.new(secret, digest.encode(), hashlib.sha256).hexdigest()
+
+
+def _folder(cache: str | Path) -> Path:
     folder = Path(cache)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot make the folder {folder}: {error.strerror or error}. Name another --cache.") from None
-    return folder / f"{name[:16]}.jsonl"
+    return folder
+
+
+def _secret(folder: Path) -> bytes:
+    """The key of a cache folder, made with the folder. It appears whole or not at all, and whoever comes second takes it."""
+    path = folder / _KEY_FILE
+    try:
+        if not path.exists():
+            own = folder / f".{secrets.token_hex(8)}.new"
+            with open(os.open(own, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+                file.write(secrets.token_bytes(_KEY_BYTES))
+            try:
+                os.link(own, path)
+            except FileExistsError:
+                pass
+            finally:
+                own.unlink()
+        secret = path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"cannot keep the key {path} of the cache: {error.strerror or error}. Name another --cache."
+        ) from None
+    if len(secret) != _KEY_BYTES:
+        raise InputError(
+            f"the key {path} of the cache is damaged: remove the folder {folder}, or name another --cache."
+        )
+    return secret
 
 
 @once

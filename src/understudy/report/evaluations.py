@@ -1,7 +1,8 @@
 """Measured scores, read from the JSON of `understudy evaluate`, in the shape in which the page shows them.
 
 Of all that an evaluation holds the page shows the settings A, B and C and their ranking. How like the *training* rows
-a synthetic table is, and how near it lies to them, stays with the holder of those rows.
+a synthetic table is, and how near it lies to them, stays with the holder of those rows. Scores with noise
+(`--epsilon-metrics`) are setting B alone, and carry a promise of their own to the test rows.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from understudy.errors import InputError
 from understudy.report.audits import read_json
-from understudy.report.text import shown
+from understudy.report.text import number, shown
 
 if TYPE_CHECKING:
+    from understudy.evaluation.noisy import NoisyMetrics
     from understudy.evaluation.result import Evaluation, Setting, TableEvaluation
 
 NAMES = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "accuracy": "accuracy"}
@@ -41,8 +43,18 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Noise:
+    """What noisy scores promise to the test rows. `problem` says why that does not hold; empty if it does."""
+
+    epsilon: float
+    rows: int
+    deviation: float
+    problem: str = ""
+
+
+@dataclass(frozen=True)
 class Scores:
-    """The scores of one synthetic table."""
+    """The scores of one synthetic table. Without `noise` they are exact figures of real rows."""
 
     name: str
     metric: str
@@ -51,6 +63,7 @@ class Scores:
     notes: tuple[str, ...] = ()
     seeds: int = 1
     error: str | None = None
+    noise: Noise | None = None
 
     @property
     def metric_name(self) -> str:
@@ -76,17 +89,43 @@ class Scores:
         text = f"{who} {self.metric_name} {mean['synthetic']:.3f} on real test rows"
         if mean["real"] is not None:
             text += f"; trained on the real rows {'it reaches' if one else 'they reach'} {mean['real']:.3f}"
+        if self.noise is not None:
+            text += f", measured with noise (ε = {number(self.noise.epsilon)} for those rows)"
         return text + "."
 
 
 def read_scores(path: str | Path) -> list[Scores]:
     """The scores in a file, one for each synthetic table in it."""
+    from understudy.evaluation.noisy import KIND, NoisyMetrics
     from understudy.evaluation.result import Evaluation
 
+    plain = read_json(path, "the evaluation")
     try:
-        return scores_of(Evaluation.from_dict(read_json(path, "the evaluation")))
+        if isinstance(plain, dict) and plain.get("kind") == KIND:
+            return noisy_scores_of(NoisyMetrics.from_dict(plain))
+        return scores_of(Evaluation.from_dict(plain))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def noisy_scores_of(found: NoisyMetrics) -> list[Scores]:
+    """Setting B alone; the certificate is recomputed, and the scores are checked to be of the tables that it names."""
+    try:
+        found.certificate.verify()
+        problem = "" if found.certificate.epsilon <= found.epsilon else "its certificate states a larger ε"
+    except InputError as error:
+        problem = str(error)
+    named = found.certificate.body["release"].get("tables")
+    if not problem and named != list(found.scores):
+        problem = "its certificate is that of other tables"
+    noise = Noise(found.epsilon, found.rows, found.noise, problem)
+    made: list[Scores] = []
+    for table, runs in found.scores.items():
+        rows = tuple(Row(name, None, run["auroc"], None) for name, run in runs.items())
+        mean = found.mean(table)
+        others = tuple((f"Mean {NAMES[metric]}", mean[metric]) for metric in ("auprc", "accuracy"))
+        made.append(Scores(table, "auroc", rows, others, found.notes, noise=noise))
+    return made
 
 
 def scores_of(evaluation: Evaluation) -> list[Scores]:
