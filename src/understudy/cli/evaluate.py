@@ -14,7 +14,7 @@ from understudy.errors import BudgetExceeded, InputError
 
 if TYPE_CHECKING:
     from understudy.evaluation.noisy import NoisyMetrics
-    from understudy.evaluation.result import Evaluation, Interval
+    from understudy.evaluation.result import Evaluation, Interval, TableEvaluation
     from understudy.tables import Schema
 
 _SETTINGS = {"B": "B: synthetic → real", "C": "C: synthetic → synthetic"}
@@ -202,17 +202,23 @@ def _publish(found: NoisyMetrics, certificate: Path | None, out: Path | None, js
 
 def _print(found: Evaluation) -> None:
     metrics = ["auroc", "auprc", "f1", "accuracy"]
+    for table in found.tables:
+        if "B" in table.settings:
+            typer.echo(
+                f"{table.name}: models trained on it reach AUROC {table.settings['B'].mean['auroc'].mean:.3f} on real rows; "
+                f"trained on real rows they reach {found.real.mean['auroc'].mean:.3f}."
+            )
     rows: list[Sequence[object]] = [["real rows", "A: real → real", *(_cell(found.real.mean[m]) for m in metrics)]]
     for table in found.tables:
         rows += [
             [table.name, _SETTINGS[letter], *(_cell(setting.mean[m]) for m in metrics)]
             for letter, setting in table.settings.items()
         ]
-    title = f"Mean of {len(found.classifiers)} classifiers of {found.target!r}, {found.seeds} seed(s)"
+    title = f"Mean of {len(found.classifiers)} classifiers of {found.target!r}, {found.seeds} seed{'s' if found.seeds > 1 else ''}"
     print_table(title, ["table", "trained → tested", "AUROC", "AUPRC", "F1", "accuracy"], rows)
     good = [table for table in found.tables if table.error is None]
     print_table(
-        "AUROC of each classifier, trained on synthetic and tested on real rows",
+        "AUROC of each classifier, trained on synthetic and tested on real rows (* see below)",
         ["classifier", "real rows", *(table.name for table in good)],
         [
             [name, _cell(real.metrics["auroc"]), *(_with_note(t.settings["B"].classifiers[name]) for t in good)]
@@ -225,17 +231,32 @@ def _print(found: Evaluation) -> None:
     for table in found.tables:
         if table.error is not None:
             typer.echo(f"{table.name} could not be evaluated: {table.error}", err=True)
-        for note in dict.fromkeys(
-            s.note for side in table.settings.values() for s in side.classifiers.values() if s.note
-        ):
+        for note, names in _notes(table).items():
+            typer.echo(f"{table.name}: {note} ({names})")
+        for note in table.notes:
             typer.echo(f"{table.name}: {note}")
     for note in found.notes:
         typer.echo(note)
 
 
+def _notes(table: TableEvaluation) -> dict[str, str]:
+    """What was odd with which classifiers, each remark once."""
+    found: dict[str, list[str]] = {}
+    for letter, setting in table.settings.items():
+        for name, scores in setting.classifiers.items():
+            if scores.note:
+                found.setdefault(scores.note, []).append(f"{letter}: {name}")
+    return {
+        note: ", ".join(names)
+        if len(names) <= 3
+        else f"{len(names)} of {2 * len(table.settings['B'].classifiers)} models"
+        for note, names in found.items()
+    }
+
+
 def _likeness(good: list[Any]) -> list[list[object]]:
     def row(label: str, values: list[float | None]) -> list[object]:
-        return [label, *("" if value is None else round(value, 3) for value in values)]
+        return [label, *("" if value is None else f"{value:.3f}" for value in values)]
 
     wanted = [
         ("ranking of classifiers, AUROC (1 is best)", lambda t: t.ranking.get("auroc")),

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from understudy.errors import InputError
+from understudy.tables.wording import did_you_mean
 
 Factory = Callable[[int], Any]
 """From a seed to an unfitted scikit-learn classifier."""
@@ -260,7 +261,9 @@ def panel(name: str | Mapping[str, Factory]) -> Mapping[str, Factory]:
             raise InputError("`classifiers` names no classifier.")
         return name
     if name not in PANELS:
-        raise InputError(f"there are no classifiers {name!r}; known are {', '.join(PANELS)}.")
+        raise InputError(
+            f"there are no classifiers {name!r}; known are {', '.join(PANELS)}.{did_you_mean(name, PANELS)}"
+        )
     return PANELS[name]
 
 
