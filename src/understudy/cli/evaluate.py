@@ -76,10 +76,15 @@ def evaluate(
 
     if not tables:
         _require_no_errors(unread)
-    found = judge(
-        _read(read_table, train, "train"), real, tables, target, described,
-        classifiers=classifiers, seeds=seeds, positive=positive, jobs=jobs, cache=_cache(cache),
-    )  # fmt: skip
+    learnt = _read(read_table, train, "train")
+    try:
+        found = judge(
+            learnt, real, tables, target, described,
+            classifiers=classifiers, seeds=seeds, positive=positive, jobs=jobs, cache=_cache(cache),
+        )  # fmt: skip
+    except KeyboardInterrupt:
+        typer.echo("interrupted: finished scores are kept, and the same command goes on from there.", err=True)
+        raise SystemExit(130) from None
     found = _with_errors(found, names, unread)
     if out is not None:
         write_text(out, found.to_json())
