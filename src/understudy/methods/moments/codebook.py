@@ -16,6 +16,8 @@ from understudy.tables import Coded, Column, Encoder, Schema
 
 # An ordinal with more ranks than this is binned like a number.
 _MOST_RANKS = 32
+# Rows are coded so many at a time: what lies between a frame and its codes then stays small.
+_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -51,20 +53,23 @@ class Codebook:
 
     def read(self, frame: pd.DataFrame) -> np.ndarray:
         """Private rows as whole numbers, rows x columns: a cell, or a code; -1 where the value is missing."""
-        coded = self.encoder.encode_codes(frame)
-        found = np.empty((len(coded), len(self.slots)), dtype=np.int64)
+        found = np.empty((len(frame), len(self.slots)), dtype=np.int32)
+        for start in range(0, len(frame), _CHUNK):
+            self._read(self.encoder.encode_codes(frame.iloc[start : start + _CHUNK]), found[start : start + _CHUNK])
+        return found
+
+    def _read(self, coded: Coded, found: np.ndarray) -> None:
         for place, slot in enumerate(self.slots):
             if slot.code is not None:
-                codes = coded.codes[:, slot.code].astype(np.int64)
+                codes = coded.codes[:, slot.code].astype(np.int32)
                 found[:, place] = np.where(codes == slot.categories, -1, codes)
                 continue
             unit = coded.numeric[:, slot.numeric].astype(np.float64)
             top = slot.categories if slot.cells is None else slot.cells
             cells = np.rint(unit * (top - 1)) if slot.whole or slot.cells is None else np.floor(unit * top)
-            found[:, place] = np.clip(cells, 0, top - 1).astype(np.int64)
+            found[:, place] = np.clip(cells, 0, top - 1)
             if slot.column.nullable:
                 found[coded.numeric[:, slot.numeric + 1] >= 0.5, place] = -1
-        return found
 
     def write(self, cells: np.ndarray) -> pd.DataFrame:
         """Rows that fit the schema from (fractional) cells and codes, -1 where the value is missing."""
@@ -112,11 +117,13 @@ class Bins:
 
     def encode(self, cells: np.ndarray) -> np.ndarray:
         """Private. Codes of private cells."""
-        codes = cells.copy()
+        last = np.asarray(self.sizes, dtype=cells.dtype) - 1
+        codes = np.where(cells < 0, last, cells)
         for place, edges in zip(self.book.binned, self.edges, strict=True):
-            codes[:, place] = np.searchsorted(edges, cells[:, place], side="right") - 1
-        last = np.asarray(self.sizes) - 1
-        return np.where(cells < 0, last, codes)
+            # One entry a cell and, at the end, one for what is missing: that is where -1 points to.
+            known = np.searchsorted(edges, np.arange(edges[-1]), side="right") - 1
+            codes[:, place] = np.append(known, last[place]).astype(cells.dtype)[cells[:, place]]
+        return codes
 
     def decode(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Cells drawn within the bins as their marginals are spread, -1 where the value is missing."""

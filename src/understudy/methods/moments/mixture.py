@@ -90,44 +90,84 @@ def fit_mixture(
     pooled = np.maximum(diagonal, 1.0).sum(axis=0)
     pooled = pooled / np.bincount(owner, pooled)[owner]
     start = {
-        "logits": jnp.asarray(np.log(pooled) + rng.normal(0, 0.5, (components, len(owner))), jnp.float32),
+        "logits": jnp.asarray((np.log(pooled) + rng.normal(0, 0.5, (components, len(owner)))).T, jnp.float32),
         "weights": jnp.asarray(rng.normal(0, 0.5, (len(tables), components)), jnp.float32),
     }
-    cross = np.triu(owner[:, None] != owner[None, :]).astype(np.float32) / (2 * max(two, 1e-9) ** 2)
+    apart = owner[:, None] != owner[None, :]
     found = _fit(
-        start, jnp.asarray(tables, jnp.float32), jnp.asarray(diagonal, jnp.float32), jnp.asarray(cross),
-        jnp.asarray(counts, jnp.float32), jnp.asarray(owner), len(sizes), steps, learning_rate, decay, float(one),
+        start, jnp.asarray(tables * apart, jnp.float32), jnp.asarray(diagonal, jnp.float32),
+        jnp.asarray(counts, jnp.float32), jnp.asarray(owner), [jnp.asarray(places) for places in _padded(sizes)], len(sizes),
+        steps, learning_rate, decay, float(one), max(float(two), 1e-9),
     )  # fmt: skip
     chances = np.asarray(_chances(found["logits"], jnp.asarray(owner), len(sizes)), np.float64)
     weights = np.asarray(jax.nn.softmax(found["weights"], axis=1), np.float64)
-    return Mixture(chances, weights, tuple(int(size) for size in sizes))
+    return Mixture(np.ascontiguousarray(chances.T), weights, tuple(int(size) for size in sizes))
+
+
+def _padded(sizes: Sequence[int]) -> list[np.ndarray]:
+    """The places of the codes of columns of about the same size, columns x longest, group by group.
+
+    Past the end of a shorter column stands the place after the last.
+    """
+    starts, known = np.concatenate([[0], np.cumsum(sizes)]), np.asarray(sizes)
+    lengths = np.array([int(size - 1).bit_length() for size in sizes])
+    groups = [np.flatnonzero(lengths == length) for length in np.unique(lengths)]
+    return [
+        np.where((steps := np.arange(known[g].max())) < known[g, None], starts[g, None] + steps, starts[-1])
+        for g in groups
+    ]
 
 
 def _chances(logits: Array, owner: Array, columns: int) -> Array:
-    """A softmax over the codes of each column."""
-    top = jax.ops.segment_max(logits.T, owner, columns)[owner].T
+    """A softmax over the codes of each column, D x components."""
+    top = jax.ops.segment_max(logits, owner, columns)[owner]
     raised = jnp.exp(logits - top)
-    return raised / jax.ops.segment_sum(raised.T, owner, columns)[owner].T
+    return raised / jax.ops.segment_sum(raised, owner, columns)[owner]
+
+
+@jax.custom_vjp
+def _along(chances: Array, tables: Array) -> Array:
+    """x' T x for the chances x of each component and the symmetric table T of each class: classes x components."""
+    return _along_forward(chances, tables)[0]
+
+
+def _along_forward(chances: Array, tables: Array) -> tuple[Array, Array]:
+    product = tables @ chances
+    return jnp.sum(product * chances, axis=1), product
+
+
+def _along_backward(product: Array, slope: Array) -> tuple[Array, None]:
+    # The slope of x' T x is 2 T x, and T x is there already: half the work of the general rule.
+    return 2 * jnp.einsum("cdk,ck->dk", product, slope), None
+
+
+_along.defvjp(_along_forward, _along_backward)
+
+
+def _overlaps(chances: Array, padded: Sequence[Array]) -> Array:
+    """For two components the sum of p q over the cells of all two-way tables (both triangles): components x components.
+
+    A sum over pairs of codes factors into a product of sums; pairs within a column are taken off again.
+    """
+    ended = jnp.concatenate([chances, jnp.zeros((1, chances.shape[1]))])
+    own = [jnp.einsum("jsk,jsl->jkl", ended[places], ended[places]) for places in padded]
+    return (chances.T @ chances) ** 2 - sum(jnp.sum(each**2, axis=0) for each in own)
 
 
 @partial(jax.jit, static_argnums=(6, 7))
 def _fit(
-    start: dict[str, Array], tables: Array, diagonal: Array, cross: Array, counts: Array, owner: Array, columns: int,
-    steps: int, learning_rate: float, decay: float, one: float,
+    start: dict[str, Array], tables: Array, diagonal: Array, counts: Array, owner: Array, padded: list[Array],
+    columns: int, steps: int, learning_rate: float, decay: float, one: float, two: float,
 ) -> dict[str, Array]:  # fmt: skip
     def loss(parameters: dict[str, Array]) -> Array:
         chances = _chances(parameters["logits"], owner, columns)
         weights = jax.nn.softmax(parameters["weights"], axis=1) * counts[:, None]
-
-        # One class at a time: all D x D tables at once would not stay in the cache.
-        def error(total: Array, one_class: tuple[Array, Array, Array]) -> tuple[Array, None]:
-            weight, table, single = one_class
-            off = (chances * weight[:, None]).T @ chances - table
-            on = weight @ chances - single
-            return total + jnp.sum(cross * off**2) + jnp.sum(on**2) / (2 * one**2), None
-
-        total, _ = jax.lax.scan(error, jnp.zeros(()), (weights, tables, diagonal))
-        return total + decay * jnp.sum(parameters["logits"] ** 2)
+        # The squared distance of w'xx' from T, without ever making a D x D table: w'Hw - 2 w'(x'Tx) + what is constant.
+        fitted = jnp.einsum("ck,kl,cl->", weights, _overlaps(chances, padded), weights)
+        # Each pair of columns stands in both triangles, hence the 4.
+        off = (fitted - 2 * jnp.sum(weights * _along(chances, tables))) / (4 * two**2)
+        on = jnp.sum((weights @ chances.T - diagonal) ** 2) / (2 * one**2)
+        return off + on + decay * jnp.sum(parameters["logits"] ** 2)
 
     optimiser = optax.adam(optax.cosine_decay_schedule(learning_rate, steps), b2=0.99)
 
