@@ -21,6 +21,16 @@ def test_threads_never_share_noise() -> None:
     assert len(np.unique(np.concatenate(drawn))) == 16 * 2000
 
 
+def test_whole_numbers_are_drawn_by_many_threads_and_never_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "_PIECE", 1000)  # pieces small enough for a test; the last ones are not all alike
+    monkeypatch.setattr(noise.os, "sched_getaffinity", lambda _: set(range(7)), raising=False)
+    wide = SystemNoise().discrete_gaussian(2.0**45, (3, 4001))
+    assert wide.shape == (3, 4001)
+    assert len(np.unique(wide)) == wide.size
+    assert stats.kstest(wide.ravel() / 2.0**45, stats.norm.cdf).pvalue > 1e-6
+    assert SystemNoise().discrete_laplace(3.0, 0).shape == (0,)
+
+
 def test_seeding_other_generators_does_not_repeat_the_noise() -> None:
     found = []
     for _ in range(2):

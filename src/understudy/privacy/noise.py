@@ -19,7 +19,8 @@ from __future__ import annotations
 # pyright: reportUnknownArgumentType=false
 # pyright: reportPrivateImportUsage=false
 import os
-from typing import Protocol
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,8 @@ Floats = NDArray[np.float64]
 Shape = int | tuple[int, ...]
 
 _LARGEST_SCALE = 2.0**50
+# Fewer draws than this are not worth a thread.
+_PIECE = 1 << 13
 _BELOW_ONE = 1 - 2.0**-53
 _SEED_BYTES = 48
 
@@ -143,9 +146,19 @@ def _check_scale(scale: float) -> None:
         )
 
 
-def _draw(measurement: object, shape: Shape) -> Ints:
-    """One call for all draws: noise is added to a vector of zeros, about 10 microseconds each."""
+def _draw(measurement: Any, shape: Shape) -> Ints:
+    """Noise added to zeros, about 15 microseconds each: many of them are shared out to the cores.
+
+    Python's lock is free while OpenDP draws, and no two threads share a generator there.
+    """
     size = int(np.prod(shape))
     if size == 0:
         return np.zeros(shape, dtype=np.int64)
-    return np.asarray(measurement([0] * size), dtype=np.int64).reshape(shape)  # type: ignore[operator]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    parts = max(1, min(cores, size // _PIECE))
+
+    def drawn(part: int) -> Ints:
+        return np.asarray(measurement([0] * (size * (part + 1) // parts - size * part // parts)), dtype=np.int64)
+
+    with ThreadPoolExecutor(parts) as pool:
+        return np.concatenate(list(pool.map(drawn, range(parts)))).reshape(shape)
