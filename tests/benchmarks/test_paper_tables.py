@@ -126,7 +126,7 @@ def test_the_page_of_results_is_made_from_the_files(tmp_path: Path) -> None:
     }
     body = {
         "format": 1, "benchmark": "gpate-1", "title": "A title", "size": "full", "command": "understudy bench run gpate-1",
-        "created": "2026-01-01T00:00:00", "seconds": 10.0, "machine": {"cores": 2, "cpu": "a cpu"}, "notes": ["A note."],
+        "created": "2026-01-01T00:00:00", "seconds": 10.0, "work_seconds": 18.0, "machine": {"cores": 2, "cpu": "a cpu"}, "notes": ["A note."],
         "rows": [row, {**row, "row": "GAN", "unsafe": "Without privacy."}], "measured": {},
     }  # fmt: skip
     (tmp_path / "gpate-1-full.json").write_text(json.dumps(body))
@@ -134,7 +134,10 @@ def test_the_page_of_results_is_made_from_the_files(tmp_path: Path) -> None:
         json.dumps({**body, "size": "quick", "title": "A quick one", "work_seconds": 7})
     )
     (tmp_path / "other.json").write_text(json.dumps({"command": "python other.py"}))
+    (tmp_path / "comparison-full.json").write_text(json.dumps({**body, "benchmark": "comparison", "title": "Peers"}))
     page = document(tmp_path)
+    assert "Peers" not in page, "they have a page of their own"
+    assert "18 s of work, 10 s by the clock on 2 cores (a cpu)" in page
     assert "| PATE-GAN | 0.870 | 0.900 (0.880 to 0.920) | 1.000 | 0.990 |  |" in page
     assert "GAN *(unsafe)*" in page
     assert f"- {gpate_1.NOTES[-1]}" in page

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.benchmarks import registry
+from understudy.benchmarks import comparison, registry
 from understudy.benchmarks.result import Result, read
 from understudy.errors import InputError
 
@@ -15,7 +15,7 @@ _HEAD = """# Results
 
 Made by `understudy bench document`, from the files in `benchmarks/results/`; do not edit. Each table says the command that
 made it. "Paper" is the figure that the paper prints, "measured" ours: the mean over repeats, and its 95 % interval where
-there are several.
+there are several. Other people's programs beside ours: [comparison](comparison.md).
 
 ε unconditional holds for every dataset, and is what a budget enforces. ε data-dependent is what the papers report; it is
 itself private, and shown only because these datasets are public. Rows marked *unsafe* do something that no guarantee
@@ -24,10 +24,15 @@ covers.
 
 
 def document(folder: str | Path) -> str:
-    """The page for all results in a folder, in the order of `bench list`. Of quick ones only their times are shown."""
+    """The page for all results in a folder, in the order of `bench list`. Of quick ones only their times are shown.
+
+    The comparison with peers has a page of its own (`comparison.py`).
+    """
     found: list[Result] = []
     others: list[tuple[str, str]] = []
     for path in sorted(Path(folder).glob("*.json")):
+        if path.name == comparison.FILE:
+            continue
         try:
             result = read(path)
         except InputError:
@@ -36,7 +41,7 @@ def document(folder: str | Path) -> str:
         found.append(Result({**result.body, "file": path.name}))
     if not found:
         raise InputError(f"there are no results in {folder}: make some with `understudy bench run`.")
-    order = {name: place for place, name in enumerate((*registry.names(), "comparison"))}
+    order = {name: place for place, name in enumerate(registry.names())}
     found.sort(key=lambda r: order.get(r.body["benchmark"], len(order)))
     full = [result for result in found if result.body["size"] == "full"]
     quick = [result for result in found if result.body["size"] != "full"]
@@ -62,8 +67,8 @@ def _section(result: Result) -> str:
     lines = [
         f"## {body['title']}",
         "",
-        f"`{body['command']}` ({body['size']}), {body['created'][:10]}: {body['seconds']:.0f} s on {machine['cores']} cores "
-        f"({machine['cpu']}). [Everything measured](../benchmarks/results/{body['file']}).",
+        f"`{body['command']}`, {body['created'][:10]}: {_time(body)} ({machine['cpu']}). "
+        f"[Everything measured](../benchmarks/results/{body['file']}).",
         "",
     ]
     for table, rows in result.tables().items():
@@ -74,6 +79,15 @@ def _section(result: Result) -> str:
     declared = registry.get(body["benchmark"]).notes if body["benchmark"] in registry.names() else body["notes"]
     lines += [f"- {note}" for note in declared]
     return "\n".join([*lines, ""])
+
+
+def _time(body: Mapping[str, Any]) -> str:
+    """How long a run took: its work, and the clock where it ran in one go and alone."""
+    processes = body["machine"].get("processes", body["machine"]["cores"])
+    work = f"{body['work_seconds']:,.0f} s of work"
+    if body.get("resumed_batches") or body.get("lacking") or body.get("together", 1) > 1:
+        return f"{work} on {processes} cores"
+    return f"{work}, {body['seconds']:,.0f} s by the clock on {processes} cores"
 
 
 def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:

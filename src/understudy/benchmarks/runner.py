@@ -107,7 +107,7 @@ def _run(plans: Sequence[Plan], store: Cache, jobs: int, command: str, as_is: bo
     done = {k: batch for k in tasks if (batch := store.get(k)) is not None}
     kept = frozenset(done)
     missing = sorted((task for k, task in tasks.items() if k not in done), key=lambda task: task[0])
-    facts = {"command": command, "processes": _processes(jobs)}
+    facts = {"command": command, "processes": _processes(jobs), "together": len(plans)}
     left = list(plans)
 
     def finished() -> Iterator[Result]:
@@ -145,6 +145,7 @@ def _write(plan: Plan, done: dict[str, Batch], kept: frozenset[str], seconds: fl
         "command": facts["command"],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
+        "together": facts["together"],
         "work_seconds": round(sum(batch.seconds for mine in batches.values() for batch in mine), 1),
         "resumed_batches": sum(k in kept for k in plan.wanted()),
         "machine": machine() | {"processes": facts["processes"]},

@@ -123,12 +123,17 @@ def write_document(
     results: Annotated[Path, typer.Option(help="Folder of the results.", show_default=True)] = RESULTS,
     out: Annotated[Path, typer.Option(help="The page to write.", show_default=True)] = Path("docs/results.md"),
 ) -> None:
-    """Write the page of all results, each with its command."""
+    """Write the page of all results, each with its command, and beside it comparison.md if peers were measured."""
+    from understudy.benchmarks import comparison
     from understudy.benchmarks.document import document
     from understudy.tables.files import write_text
 
-    write_text(out, document(results))
-    typer.echo(f"Wrote {out}.")
+    pages = {out: document(results)}
+    if (results / comparison.FILE).exists():
+        pages[out.with_name("comparison.md")] = comparison.comparison(results)
+    for path, text in pages.items():
+        write_text(path, text)
+        typer.echo(f"Wrote {path}.")
 
 
 def _print(result: Result, out: Path) -> None:
