@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from understudy.benchmarks import registry
-from understudy.benchmarks.result import read, summary
+from understudy.benchmarks.declare import Quote
+from understudy.benchmarks.result import read, rows, summary
 from understudy.errors import InputError
 
 values = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30)
@@ -29,6 +31,14 @@ def test_the_interval_is_students() -> None:
     found = summary([1.0, 2.0, 3.0])  # t(0.975, 2) = 4.30265, deviation 1
     assert found["mean"] == 2.0
     assert found["high"] == pytest.approx(2 + 4.30265 / np.sqrt(3), abs=1e-4)
+
+
+def test_an_interval_of_scores_stays_where_scores_can_be() -> None:
+    quotes = tuple(Quote("T", "a row", metric, "part", "key") for metric in ("AUROC", "seconds"))
+    benchmark = replace(registry.get("pima"), quotes=quotes)
+    score, seconds = rows(benchmark, {"part": {"key": summary([0.1, 0.9])}}, {})
+    assert (score["low"], score["high"]) == (0.0, 1.0)
+    assert seconds["low"] < 0 < 1 < seconds["high"]
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:

@@ -48,6 +48,8 @@ def test_run_and_show_print_the_paper_beside_what_was_measured(capsys: pytest.Ca
         assert word in out
     code, shown, _ = cli(capsys, "show", "toy", "--size", "quick", "--out", str(toy))
     assert (code, shown) == (0, out)
+    code, _, err = cli(capsys, "show", "toy", "--out", str(toy))
+    assert (code, "--size quick" in err) == (2, True)
     code, machine, _ = cli(capsys, "show", "toy", "--size", "quick", "--out", str(toy), "--json")
     assert json.loads(machine) == json.loads((toy / "toy-quick.json").read_text())
 
@@ -63,6 +65,22 @@ def test_an_interruption_says_that_nothing_is_lost(
     assert cli(capsys, "run", "toy", "--out", str(toy), "--jobs", "1")[0] == 0
 
 
+def test_several_at_once_and_what_an_interrupted_run_has(
+    capsys: pytest.CaptureFixture[str], toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(registry._HOMES, "again", "bench_toy")
+    given = ("run", "toy", "again", "toy", "--out", str(toy), "--jobs", "1")
+    assert cli(capsys, *given, "--as-is")[0] == 2
+    monkeypatch.setenv("TOY_INTERRUPTED", "yes")
+    assert cli(capsys, *given)[0] == 130
+    code, out, _ = cli(capsys, *given, "--as-is")
+    assert code == 0
+    assert "(lacking) toy: 2 of 5 repeats, the run was interrupted" in out
+    monkeypatch.delenv("TOY_INTERRUPTED")
+    code, out, _ = cli(capsys, *given, "--json")
+    assert [one["rows"][0]["repeats"] for one in json.loads(out)["results"]] == [5, 5]
+
+
 @pytest.mark.skipif(sys.platform == "win32" or os.getuid() == 0, reason="root may write anywhere")
 def test_a_read_only_folder_is_refused(capsys: pytest.CaptureFixture[str], toy: Path) -> None:
     toy.mkdir(mode=0o500)
@@ -73,6 +91,9 @@ def test_a_read_only_folder_is_refused(capsys: pytest.CaptureFixture[str], toy: 
     ("arguments", "said"),
     [
         (("run", "nothing"), "no benchmark 'nothing'"),
+        (("run", "gpate1"), "Did you mean 'gpate-1'?"),
+        (("run",), "name one or more benchmarks"),
+        (("run", "toy", "--all"), "name one or more benchmarks"),
         (("run", "toy", "--size", "huge"), "`size` (='huge')"),
         (("run", "toy", "--repeats", "0"), "`repeats` (=0)"),
         (("show", "nothing"), "no benchmark 'nothing'"),

@@ -16,6 +16,8 @@ from understudy.errors import InputError
 
 FORMAT = 1
 _DIGITS = 5
+# Scores that lie between 0 and 1, and so does what their mean may be.
+_SHARES = ("AUROC", "AUPRC", "F1", "SRA", "agreement")
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ def rows(
 def _row(quote: Quote, found: Mapping[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {"table": quote.table, "row": quote.row, "metric": quote.metric, "paper": quote.paper}
     row |= found[quote.key]
+    if quote.metric in _SHARES and row["low"] is not None:
+        row |= {"low": max(row["low"], 0.0), "high": min(row["high"], 1.0)}
     if quote.paper_epsilon is not None or quote.epsilon is not None:
         row["epsilon"] = {
             "paper": quote.paper_epsilon,

@@ -108,10 +108,15 @@ def _chosen(names: list[str], everything: bool, known: tuple[str, ...]) -> list[
 def show_result(name: Name, size: SizeOption = "full", out: Out = RESULTS, json: Json = False) -> None:
     """Print the result of an earlier run."""
     from understudy.benchmarks import registry
+    from understudy.benchmarks.declare import SIZES
     from understudy.benchmarks.result import read, result_path
 
     benchmark = registry.get(name)
-    result = read(result_path(out, benchmark.id, size))
+    path = result_path(out, benchmark.id, size)
+    others = [other for other in SIZES if other != size and result_path(out, benchmark.id, other).exists()]
+    if not path.exists() and others:
+        raise InputError(f"there is no {path}, but one of another size: --size {others[0]}.")
+    result = read(path)
     if json:
         print_json(result.body)
     else:
