@@ -62,8 +62,7 @@ BENCHMARK = Benchmark(
     notes=(
         *HOW,
         NOT_PUBLIC,
-        "PATE-GAN prints no settings of its classifiers: both those of DP-KIP's Table 7 and the libraries' defaults are shown. "
-        "On isolet and epileptic DP-KIP's settings run without AdaBoost (a thousand stumps on hundreds of columns).",
+        "PATE-GAN prints no settings of its classifiers: both those of DP-KIP's Table 7 and the libraries' defaults are shown.",
         "Credit comes out 0.021 to 0.026 higher; here real rows are thinned with every fraud kept, which may be why. Cervical has 11 "
         "positive rows in a test set: single splits range from 0.82 to 0.93, and Gaussian naive Bayes (0.55, perhaps from columns that "
         "hardly vary within a class) takes three points off the mean of twelve.",

@@ -89,9 +89,9 @@ def _lda(seed: int) -> Any:
 
 
 def _adaboost(seed: int) -> Any:
-    from sklearn.ensemble import AdaBoostClassifier
+    from understudy.evaluation.stumps import StumpBoost
 
-    return AdaBoostClassifier(n_estimators=1000, learning_rate=0.7, random_state=seed)
+    return StumpBoost(n_estimators=1000, learning_rate=0.7, random_state=seed)
 
 
 def _bagging(seed: int) -> Any:
@@ -199,9 +199,9 @@ def _quick_forest(seed: int) -> Any:
 
 
 def _quick_adaboost(seed: int) -> Any:
-    from sklearn.ensemble import AdaBoostClassifier
+    from understudy.evaluation.stumps import StumpBoost
 
-    return AdaBoostClassifier(n_estimators=50, random_state=seed)
+    return StumpBoost(n_estimators=50, learning_rate=1.0, random_state=seed)
 
 
 def _quick_mlp(seed: int) -> Any:
