@@ -176,3 +176,14 @@ def test_a_part_that_fails_is_a_row_that_says_so(tmp_path: Path, diary: Path) ->
     assert (row["mean"], row["repeats"], row["paper"], row["note"]) == (None, 0, 0.6, "failed: ValueError: no such")
     assert read(tmp_path / "toy-quick.json").body == bad.body
     assert fine.rows[0]["repeats"] == 5
+
+
+def test_only_data_that_a_size_uses_are_asked_for(tmp_path: Path, diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNDERSTUDY_DATA", str(tmp_path / "empty"))
+    asked: list[str] = []
+    monkeypatch.setattr("understudy.datasets.path", asked.append)
+    runner.run(replace(benchmark(dataset="adult"), datasets=("adult", "credit")), out=tmp_path, jobs=1)
+    assert asked == ["adult"]
+    asked.clear()
+    runner.run(replace(benchmark(), datasets=("adult", "credit")), out=tmp_path, jobs=1)
+    assert asked == ["adult", "credit"]

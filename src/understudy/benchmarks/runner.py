@@ -68,7 +68,7 @@ def run_several(
         raise InputError(f"no interrupted run of this command has kept anything in {store.path.parent}.")
     if not as_is:
         for plan in plans:
-            _require(plan.benchmark)
+            _require(plan)
     return _run(plans, store, jobs, command, as_is)
 
 
@@ -197,12 +197,17 @@ def _target(out: str | Path, name: str, size: str) -> Path:
     return check_writable(result_path(folder, name, size))
 
 
-def _require(benchmark: Benchmark) -> None:
-    """Fetch or find the data before anything runs: ten processes must not each find that it is missing."""
+def _require(plan: Plan) -> None:
+    """Fetch or find the data before anything runs: ten processes must not each find that it is missing.
+
+    A size may leave datasets out: those that no part names are not asked for, if parts name any.
+    """
     from understudy import datasets
 
-    for name in benchmark.datasets:
-        datasets.path(name)
+    named = {part.settings.get("dataset") for part in plan.parts} & set(plan.benchmark.datasets)
+    for name in plan.benchmark.datasets:
+        if name in named or not named:
+            datasets.path(name)
 
 
 def _command(names: Sequence[str], size: str, repeats: int | None) -> str:
