@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,8 +15,11 @@ from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.basis import dct_basis
 from understudy.images.deform import straighten
+from understudy.images.edges import EdgeMap
 from understudy.methods.bundle import Bundle, check_target, write_bundle
+from understudy.methods.image_moments.edge_look import EdgeMoments, EdgePlan, edge_look
 from understudy.methods.image_moments.looks import Plan, look
+from understudy.methods.image_moments.refiner import Refiner
 from understudy.methods.image_moments.sampler import SLANT_UNIT, Mixture
 from understudy.privacy import Budget, Certificate, GaussianEvent
 from understudy.privacy.calibration import smallest_noise
@@ -25,7 +29,10 @@ from understudy.privacy.events import check_count, check_positive
 # Longest rows that are kept whole, in units of the square root of the number of pixels (28 x 28: 9.5 and 6.5).
 _MEAN_CLIP, _SPREAD_CLIP, _TAIL_CLIP = 0.34, 0.232, 0.1
 _TAIL_SHARE = 0.02
-_CHUNK = 4096
+_CHUNK = 2048
+# How many samples, for each feature, show along which axes to look at edges.
+_SHOWN = 40
+_MIXTURE = ("weights", "means", "factors", "tail")
 
 
 class ImageMoments(BaseEstimator):
@@ -37,12 +44,14 @@ class ImageMoments(BaseEstimator):
     frequencies : how many cosines a side the covariances have; None: 14, or 8 for colour. What lies above
         gets one released variance each.
     components : Gaussians a class; above 1 a second look is paid for, at cells that the first one shows.
+    edges : the share of the precision for a look at edges, which says what outlines and textures a class has: samples are
+        moved until theirs are the same. 0 leaves them as the Gaussians made them: quicker, and cruder.
     straight : straighten slanted writing before the look, by a fixed function of each image, and slant the samples back.
     mean_clip, spread_clip : the longest row, and the longest distance from its class' mean, that is kept whole, on a scale
         where white is 1; None: 0.34 and 0.232 times the root of the number of pixels. Public: do not take them from the data.
     random_state : for the cells; never for the noise.
 
-    Fitted: `mixture_`, `certificate_`, `shape_` and `classes_`, all public.
+    Fitted: `mixture_`, `refiner_` (None without edges), `certificate_`, `shape_` and `classes_`, all public.
     """
 
     method: ClassVar[str] = "image-moments"
@@ -54,6 +63,7 @@ class ImageMoments(BaseEstimator):
         *,
         frequencies: int | None = None,
         components: int = 1,
+        edges: float = 0.0,
         straight: bool = False,
         mean_clip: float | None = None,
         spread_clip: float | None = None,
@@ -64,6 +74,7 @@ class ImageMoments(BaseEstimator):
         self.delta = delta
         self.frequencies = frequencies
         self.components = components
+        self.edges = edges
         self.straight = straight
         self.mean_clip = mean_clip
         self.spread_clip = spread_clip
@@ -83,7 +94,7 @@ class ImageMoments(BaseEstimator):
             found = [*self._plan(data, mean_clip, spread_clip, noise).events()]
             if len(high):
                 found += _tail_look(float(clips[2]), noise).events()
-            return found
+            return found if not self.edges else [*found, *self._edge_plan(data, noise).events()]
 
         noise = smallest_noise(events, self.epsilon, self.delta)
         plan = self._plan(data, mean_clip, spread_clip, noise)
@@ -104,6 +115,7 @@ class ImageMoments(BaseEstimator):
             *(jnp.asarray(part, jnp.float32) for part in parts), shape=tuple(data.shape), slanted=self.straight
         )
         self.shape_, self.classes_, self.value_range_ = data.shape, data.classes, data.value_range
+        self._refine_by(self._look_at_edges(data, self._edge_plan(data, noise), paying) if self.edges else None)
         if budget is None:
             self.certificate_ = self._certify(paying, plan)
         return self
@@ -121,18 +133,17 @@ class ImageMoments(BaseEstimator):
         ):
             raise InputError(f"`labels` must be {n} numbers of classes, 0 to {len(self.classes_) - 1}.")
         key = jax.random.key(int(rng.integers(2**63)))
-        parts = []
-        for start in range(0, n, _CHUNK):
-            part = np.resize(wanted[start : start + _CHUNK], min(_CHUNK, n))
-            rows = np.asarray(_draw(mixture, jax.random.fold_in(key, start), jnp.asarray(part)))
-            parts.append(rows[: n - start])
-        return ImageDataset.from_flat(np.concatenate(parts), wanted, self.shape_, self.classes_, self.value_range_)
+        made = _in_chunks(
+            lambda start, part: _draw(mixture, self.refiner_, jax.random.fold_in(key, start), part), wanted
+        )
+        return ImageDataset.from_flat(made, wanted, self.shape_, self.classes_, self.value_range_)
 
     def save(self, path: str | Path) -> None:
         """Write the release: a new folder with the moments and the certificate, and nothing private."""
         mixture = self._fitted()
-        names = ("weights", "means", "factors", "tail")
-        arrays = {name: np.asarray(getattr(mixture, name)) for name in names}
+        arrays = {name: np.asarray(getattr(mixture, name)) for name in _MIXTURE}
+        if self.edge_moments_ is not None:
+            arrays |= {f"edge_{name}": part for name, part in self.edge_moments_._asdict().items()}
         parameters = {
             "settings": self.get_params(deep=False),
             "shape": list(self.shape_),
@@ -155,8 +166,10 @@ class ImageMoments(BaseEstimator):
         low, high = bundle.parameters["value_range"]
         generator.value_range_ = (low, high)
         basis = jnp.concatenate([jnp.asarray(part) for part in generator._bases(generator.shape_)])
-        parts = {name: jnp.asarray(bundle.arrays[name]) for name in ("weights", "means", "factors", "tail")}
+        parts = {name: jnp.asarray(bundle.arrays[name]) for name in _MIXTURE}
         generator.mixture_ = Mixture(**parts, basis=basis, shape=generator.shape_, slanted=generator.straight)
+        found = [bundle.arrays.get(f"edge_{name}") for name in EdgeMoments._fields]
+        generator._refine_by(None if found[0] is None else EdgeMoments(*found))  # type: ignore[arg-type]
         generator.certificate_ = bundle.certificate
         return generator
 
@@ -168,6 +181,8 @@ class ImageMoments(BaseEstimator):
         for name in ("mean_clip", "spread_clip"):
             if (value := getattr(self, name)) is not None:
                 check_positive(name, value)
+        if not 0 <= self.edges <= 0.95:
+            raise InputError(f"`edges` (={self.edges}) is a share of the precision: at least 0 and at most 0.95.")
         if not isinstance(data, ImageDataset):
             raise InputError(
                 "`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes."
@@ -191,8 +206,27 @@ class ImageMoments(BaseEstimator):
             self.components,
             mean_clip,
             spread_clip,
-            noise / (1 - _TAIL_SHARE) ** 0.5,
+            noise / (1 - _TAIL_SHARE - self.edges) ** 0.5,
         )
+
+    def _edge_plan(self, data: ImageDataset, noise: float) -> EdgePlan:
+        return EdgePlan.of(len(data.classes), EdgeMap().count(data.shape), len(data), noise / self.edges**0.5)
+
+    def _look_at_edges(self, data: ImageDataset, plan: EdgePlan, budget: Budget) -> EdgeMoments:
+        """Touches private data: the look at edges, along axes that samples of the mixture show."""
+        mixture, key = self.mixture_, jax.random.key(0 if self.random_state is None else self.random_state)
+        drawn = np.arange(_SHOWN * EdgeMap().count(data.shape)) % len(data.classes)
+        plain = _in_chunks(
+            lambda start, part: _plain_edges(mixture, jax.random.fold_in(key, start), part), drawn
+        ).astype(np.float64)
+        pictures = np.asarray(data.images).reshape(len(data), *mixture.colours)
+        low, high = data.value_range
+        features = _in_chunks(lambda _, part: _edges((part.astype(jnp.float32) - low) / (high - low)), pictures)
+        return edge_look(features.astype(np.float64), data.labels, plain, drawn, plan, budget)
+
+    def _refine_by(self, moments: EdgeMoments | None) -> None:
+        self.edge_moments_ = moments
+        self.refiner_ = None if moments is None else Refiner.of(moments, EdgeMap())
 
     def _budget(self) -> Budget:
         return Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
@@ -202,6 +236,7 @@ class ImageMoments(BaseEstimator):
             "kind": "generator",
             "method": self.method,
             "components": plan.components,
+            "edges": self.edges,
             "mean_clip": plan.mean_clip,
             "spread_clip": plan.spread_clip,
         }
@@ -223,5 +258,26 @@ def _tail_look(clip: float, noise: float) -> ClippedMoments:
 
 
 @jax.jit
-def _draw(mixture: Mixture, key: jax.Array, classes: jax.Array) -> jax.Array:
-    return mixture.images(key, classes)
+def _draw(mixture: Mixture, refiner: Refiner | None, key: jax.Array, classes: jax.Array) -> jax.Array:
+    rows = mixture.images(key, classes)
+    return rows if refiner is None else refiner(mixture.pictures(rows), classes).reshape(rows.shape)
+
+
+@jax.jit
+def _plain_edges(mixture: Mixture, key: jax.Array, classes: jax.Array) -> jax.Array:
+    return EdgeMap()(mixture.pictures(mixture.images(key, classes)))
+
+
+@jax.jit
+def _edges(images: jax.Array) -> jax.Array:
+    return EdgeMap()(images)
+
+
+def _in_chunks(make: Callable[[int, jax.Array], jax.Array], items: np.ndarray) -> np.ndarray:
+    """`make` of the place and the items of each part. All parts have one size, so that it compiles once."""
+    size, count = min(_CHUNK, len(items)), len(items)
+    parts = []
+    for start in range(0, count, size):
+        part = items[np.arange(start, start + size) % count]
+        parts.append(np.asarray(make(start, jnp.asarray(part)))[: count - start])
+    return np.concatenate(parts)

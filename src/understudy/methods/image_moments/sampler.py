@@ -44,9 +44,14 @@ class Mixture(eqx.Module):
             return rows
         return sheared(self.pictures(rows), slants).reshape(count, -1)
 
+    @property
+    def colours(self) -> tuple[int, ...]:
+        """Height, width and the number of colours."""
+        return self.shape if len(self.shape) == 3 else (*self.shape, 1)
+
     def pictures(self, rows: Array) -> Array:
         """Rows of numbers as number x height x width x colours."""
-        return rows.reshape(len(rows), *(self.shape if len(self.shape) == 3 else (*self.shape, 1)))
+        return rows.reshape(len(rows), *self.colours)
 
 
 class Samples(eqx.Module):
