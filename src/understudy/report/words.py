@@ -29,6 +29,7 @@ KINDS: dict[str, str] = {
     "distilled": "a distilled set of records",
     "images": "a distilled set of images",
     "histogram": "a histogram",
+    "metrics": "scores of models on real test rows",
 }
 
 # What each method is, in one sentence; the paper is on its page of the documentation.
@@ -57,6 +58,11 @@ METHODS: dict[str, tuple[str, str]] = {
         "DP-GAN",
         "A generator plays against a critic whose every learning step is clipped for each row and blurred with noise.",
     ),
+    "noisy-metrics": (
+        "noisy counts",
+        "Models trained on synthetic rows are tried on real ones; only how many they got right, and how their scores spread, leaves, "
+        "each count with noise.",
+    ),
     "gan": ("GAN", "A generator without any protection, as a ceiling to compare with."),
     "kip": (
         "KIP",
@@ -67,6 +73,11 @@ METHODS: dict[str, tuple[str, str]] = {
         "one look",
         "A few statistics of the whole table are released once, with noise. A few records are then shaped until a model "
         "trained on them does as well as one trained on endless samples from those statistics.",
+    ),
+    "one-look-convnet": (
+        "one look, for networks",
+        "A few statistics of all images are released once, with noise. A few images are then shaped until a network trained on "
+        "them does as well as one trained on endless samples from those statistics.",
     ),
     "image-moments": (
         "image moments",
