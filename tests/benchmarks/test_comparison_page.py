@@ -1,4 +1,4 @@
-"""The page of peers is made from the file, says why a row has no figures, and the one in docs/ is up to date."""
+"""The page of peers is made from the file, and says why a row has no figures."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import pytest
 
 from understudy.benchmarks.comparison import FILE, comparison
 from understudy.errors import InputError
-
-ROOT = Path(__file__).parents[2]
 
 
 def run(dataset: str, library: str, method: str, **found: Any) -> dict[str, Any]:
