@@ -111,14 +111,13 @@ def chosen(path: Path) -> list[str]:
 
 
 def split(name: str, validation: bool) -> tuple[pd.DataFrame, pd.DataFrame, Any, Any]:
-    """Rows to learn from and rows to score on, the public schema, the positive class. Credit without Time, as published."""
+    """Rows to learn from and rows to score on, the public schema, the positive class."""
     from sklearn.model_selection import train_test_split
 
     from understudy import datasets
-    from understudy.tables import Schema
 
     data: Any = datasets.load(name)
-    schema = Schema(tuple(c for c in data.schema if not (name == "credit" and c.name == "Time")), data.target)
+    schema = data.schema
     frame = data.frame[list(schema.names)].reset_index(drop=True)
     train: Any
     test: Any

@@ -57,8 +57,3 @@ def test_figures_and_ranking_share_their_generators() -> None:
 
 def test_every_part_of_table_5_has_as_many_repeats_as_were_asked_for() -> None:
     assert {part.repeats for part in pategan_5.parts("full", 7)} == {7}
-
-
-def test_credit_has_the_papers_29_features() -> None:
-    assert synthetic.part("credit", "real", "full", 1).settings["without"] == ["Time"]
-    assert "without" not in synthetic.part("adult", "real", "full", 1).settings

@@ -97,8 +97,6 @@ LABELS: Mapping[str, str] = {
 }
 QUICK_CLASSIFIERS = ("logistic regression", "gaussian nb", "lda", "bagging", "xgboost")
 QUICK = {"rows": 2_000, "train_rows": 8_000, "test_rows": 10_000, "quick": True}
-# The papers' credit has 29 features: all but the time of the payment (PATE-GAN, appendix; DP-KIP, Table 4).
-WITHOUT: Mapping[str, Sequence[str]] = {"credit": ("Time",)}
 FULL = {"rows": 10_000, "test_rows": 60_000, "quick": False}
 
 
@@ -109,8 +107,6 @@ def part(
     """One method on one dataset. Quick parts see fewer rows and classifiers; full ones what the docs quote."""
     settings: dict[str, Any] = {"dataset": dataset, "method": method, "panel": panel, "epsilon": epsilon}
     settings |= QUICK if size == "quick" else FULL
-    if dataset in WITHOUT:
-        settings["without"] = list(WITHOUT[dataset])
     if only or (size == "quick" and panel == "twelve"):
         settings["only"] = list(only or QUICK_CLASSIFIERS)
     return Part(name or f"{dataset}: {method}", WHERE, settings | more, repeats)
@@ -169,16 +165,10 @@ def _measure(settings: Mapping[str, Any], repeat: int) -> dict[str, float]:
 
 
 def _tables(settings: Mapping[str, Any], seed: int) -> tuple[Any, Any, Any, Any]:
-    """The split of a part, with the columns and the number of rows that it asks for."""
-    from understudy.tables import Schema
-
+    """The split of a part, with the number of rows that it asks for."""
     train, test, schema, positive = split(settings["dataset"], seed)
-    target = schema.target
-    if settings.get("without"):
-        schema = Schema(tuple(c for c in schema.columns if c.name not in settings["without"]), target)
-        train, test = (frame[list(schema.names)] for frame in (train, test))
-    train = thinned(train, target, settings.get("train_rows"), seed)
-    return train, thinned(test, target, settings.get("test_rows"), seed), schema, positive
+    train = thinned(train, schema.target, settings.get("train_rows"), seed)
+    return train, thinned(test, schema.target, settings.get("test_rows"), seed), schema, positive
 
 
 def split(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
@@ -289,7 +279,7 @@ def summarised(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
 
 
 def _frozen(settings: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    kept = ("dataset", "panel", "only", "rows", "train_rows", "test_rows", "without")
+    kept = ("dataset", "panel", "only", "rows", "train_rows", "test_rows")
     return tuple((k, tuple(v) if isinstance(v, list) else v) for k, v in settings.items() if k in kept)
 
 
