@@ -17,6 +17,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def jobs(given: argparse.Namespace) -> list[dict[str, Any]]:
     for order, epsilon in enumerate([REAL, *epsilons]):
         for dataset in given.datasets:
             for seed in range(1 if epsilon == REAL else given.seeds):
-                here = {"dataset": dataset, "epsilon": epsilon, "seed": seed, "rare": given.rare, "most": given.most}
+                here = {"dataset": dataset, "epsilon": epsilon, "seed": seed, "most": given.most}
                 if epsilon != REAL:
                     made.append({"kind": "fit", **here, "rank": (order, 0, seed)})
                 for place, panel in enumerate(given.panels):
@@ -73,7 +74,8 @@ def work(job: dict[str, Any], folder: Path, answer: Path) -> None:
     try:
         data = SPLITS[job["dataset"]]
         if job["kind"] == "fit":
-            rows, facts = moments.synthetic(job["dataset"], job["epsilon"], job["seed"], data, job["rare"])
+            draw = moments.DRAWS.get(job["dataset"], moments.Draw())
+            rows, facts = moments.synthetic(job["dataset"], job["epsilon"], job["seed"], data, draw)
             partial = rows_file(folder, job).with_suffix(".partial")
             rows.to_pickle(partial)
             partial.replace(rows_file(folder, job))
@@ -166,9 +168,11 @@ def write(out: Path, results: list[dict[str, Any]], given: argparse.Namespace) -
         "machine": machine(),
         "versions": versions(),
         "note": "Classifiers train on at most 50,000 rows (the twelve: 10,000); with two classes the rarer one is kept "
-        "whole, up to half. f1 is the mean over classes, weighted_f1 weighs them by their rows; the "
+        "whole, up to half. `draws` says how many synthetic rows there are and how much rare classes are favoured "
+        "(`sample(balance=...)`), where that is not as many as training rows and not at all. f1 is the mean over classes, weighted_f1 weighs them by their rows; the "
         "papers do not say which of the two they print.",
         "limit_seconds": given.limit,
+        "draws": {name: asdict(draw) for name, draw in moments.DRAWS.items()},
         "papers": moments.PAPERS,
         "summary": moments.summary(results),
         "results": results,
@@ -188,7 +192,6 @@ if __name__ == "__main__":
     parser.add_argument(
         "--skip", nargs="*", default=[], help="what is known not to end in time: dataset/panel/classifier"
     )
-    parser.add_argument("--rare", type=int, default=0, help="ask for so many rows of the positive class; they are free")
     parser.add_argument("--most", type=int, help="rows that a classifier trains on, in place of the panel's own limit")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=180.0, help="seconds a job")

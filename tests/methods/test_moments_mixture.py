@@ -71,3 +71,16 @@ def test_a_mixture_is_found_again() -> None:
         made = (found.chances * found.weights[c][:, None]).T @ found.chances * 40_000
         owner = np.repeat(np.arange(len(sizes)), sizes)
         assert np.abs((made - tables[c])[owner[:, None] != owner]).max() < 400
+
+
+def test_codes_that_drown_in_the_noise_are_never_drawn() -> None:
+    sizes = [3, 2]
+    single = np.array([[500.0, 30.0, 480.0, 1010.0, -20.0]])
+    tables = np.zeros((1, 5, 5))
+    tables[0][np.diag_indices(5)] = single
+    tables[0, :3, 3] = tables[0, 3, :3] = single[0, :3]
+    found = fit_mixture(tables, sizes, np.array([1010.0]), 20.0, 20.0, components=4, steps=50, seed=0)
+    assert (found.chances[:, [1, 4]] == 0).all()
+    assert np.allclose(found.chances[:, 3], 1)
+    lost = np.full((1, 5, 5), -3.0)
+    assert np.isfinite(fit_mixture(lost, sizes, np.ones(1), 20.0, 20.0, components=4, steps=5, seed=0).chances).all()

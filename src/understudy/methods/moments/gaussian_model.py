@@ -16,11 +16,14 @@ import numpy as np
 
 from understudy.methods.moments.axes import Axes, Axis
 from understudy.methods.moments.shapes import class_shapes, shrink_means
+from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
 
 # Radii are counted in bins of half an octave below the longest row that the schema allows.
 RADII = 28
 _RATIO = 2**0.5
+# A class lies at most so many of these bins further out or in than all rows do.
+_FARTHEST = 8
 # Rows are clipped to the radius below which this share of their class lies.
 MEAN_LEVEL = 0.8
 SHAPE_LEVEL = 0.5
@@ -171,17 +174,20 @@ def look(
     first = _means(clips, plan.means).release(points, classes, budget)
     counts = np.maximum(first.counts, 1.0)
     noise = first.sum_noise / counts
-    means, ratio = shrink_means(first.sums / counts[:, None], noise, counts), counts / counts.sum()
+    means = shrink_means(first.sums / counts[:, None], noise, counts)
     known = classes != ABSENT
     around = points - means[np.where(known, classes, 0)]
     spread = _radii(around, classes, n_classes, edges, plan.spread, budget)
     tight = _clips(spread, edges, SHAPE_LEVEL)
     second = _shapes(tight, plan.shapes).release(around, classes, budget)
     factors = class_shapes(second.products, second.product_noise, counts, means, np.asarray(tight))
-    hidden = np.flatnonzero(first.counts < _STANDS_OUT * first.count_noise).tolist()
+    hidden = np.flatnonzero(first.counts < _STANDS_OUT * first.count_noise)
+    ratio = class_ratio(counts, hidden)
     shares = spread / spread.sum(axis=1, keepdims=True)
     even = np.ones(axes.width)
-    model = GaussianModel(axes, ratio, middle + means, factors, edges, shares, even, hidden if n_classes > 1 else [])
+    model = GaussianModel(
+        axes, ratio, middle + means, factors, edges, shares, even, hidden.tolist() if n_classes > 1 else []
+    )
     facts = {"clips": [round(c, 4) for c in clips], "shape_clips": [round(c, 4) for c in tight]}
     return model.stretched(), {**facts, "longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
 
@@ -215,16 +221,45 @@ def _radii(
 
 
 def settle(noisy: np.ndarray, noise: float) -> np.ndarray:
-    """Counts of radii, none negative: each class' own as far as they differ from all classes' by more than noise does."""
+    """Counts of radii, none negative: those of all rows moved to the scale of each class, and of its own what stands out.
+
+    A class of few rows is mostly noise in so many bins, but how far out it lies as a whole is one number.
+    """
     all_rows = noisy.sum(axis=0)
     all_rows = np.where(all_rows > 2 * noise * math.sqrt(len(noisy)), all_rows, 0.0)
     if all_rows.sum() == 0:
         all_rows = np.ones_like(all_rows)
-    alike = np.maximum(noisy.sum(axis=1, keepdims=True), 1.0) * (all_rows / all_rows.sum())
+    alike = np.stack([_moved(counts, all_rows / all_rows.sum(), noise) for counts in noisy])
     away = noisy - alike
     keep = np.clip(1 - noisy.shape[1] * noise**2 / np.maximum((away**2).sum(axis=1, keepdims=True), 1e-300), 0.0, 1.0)
     found = alike + keep * away
-    return np.where(found > noise * keep, found, 0.0)
+    return np.stack([_connected(counts, noise * float(k)) for counts, k in zip(found, keep[:, 0], strict=True)])
+
+
+def _connected(counts: np.ndarray, noise: float) -> np.ndarray:
+    """Counts above the noise, where some of their neighbours stand far out of it; the others are zero.
+
+    A lone bin of noise far outside would be a few rows a hundred times longer than any that there is.
+    """
+    above = counts > noise
+    run = np.cumsum(np.diff(above, prepend=False))
+    sure = np.unique(run[above & (counts > 3 * noise)])
+    kept = above & np.isin(run, sure) if len(sure) else above
+    return np.where(kept, counts, 0.0)
+
+
+def _moved(noisy: np.ndarray, common: np.ndarray, noise: float) -> np.ndarray:
+    """The common radii, so many bins further out (or in) and so many rows as fit the noisy counts best."""
+    best, found = -math.inf, common
+    for bins in range(-_FARTHEST, _FARTHEST + 1):
+        at = np.clip(np.arange(len(common)) + bins, 0, len(common) - 1)
+        moved = np.bincount(at, common, minlength=len(common))
+        rows, size = max(float(noisy @ moved), 0.0), float(moved @ moved)
+        # By chance alone the best of so many moves explains this much more.
+        explained = rows**2 / size - (9 * noise**2 if bins else 0.0)
+        if explained > best:
+            best, found = explained, max(rows / size, 1.0) * moved
+    return found
 
 
 def _clips(radii: np.ndarray, edges: np.ndarray, level: float) -> tuple[float, ...]:

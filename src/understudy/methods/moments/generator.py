@@ -195,8 +195,8 @@ class MomentsGenerator(BaseEstimator):
         self.facts_["classes_in_the_noise"] = names
         warnings.warn(
             f"of the target {goal.column.name if goal.column else ''!r}, {', '.join(names)} did not stand out of the "
-            "noise: fewer rows than it takes. Their synthetic rows are like those of all classes together. Merge them "
-            "with others, or raise epsilon.",
+            "noise: fewer rows than it takes. They are drawn only where a condition asks for them (unless no two classes "
+            "stand out), and such rows are like those of all classes together. Merge them with others, or raise epsilon.",
             UnderstudyWarning,
             stacklevel=4,
         )

@@ -6,19 +6,41 @@ import math
 
 import numpy as np
 
-# Eigenvalues below this part of the average are raised to it: no direction is without any spread.
+from understudy.methods.moments import waves
+
+# Eigenvalues below this part of the average are raised to it: no direction is without any spread. A signal has hardly any
+# at most of its frequencies.
 _FLOOR = 0.02
+_SIGNAL_FLOOR = 0.002
+# A class' power at a frequency is at least this part of what all rows have there.
+_LEAST_POWER = 0.1
 _SHORTEST_SERIES = 16
 
 
 def shrink_means(means: np.ndarray, noise: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Class means pulled towards the mean of all rows by as much as their noise explains of the distance (James-Stein)."""
+    """Class means pulled towards the mean of all rows by as much as their noise explains of the distance.
+
+    There are two ways, and each class takes the one whose own estimate of its error (Stein's, which needs only the noisy
+    means) is lower: one factor for all axes (James-Stein), where a class is a little different everywhere, or a threshold
+    for each axis (SureShrink, Donoho and Johnstone 1995), where it is different in a few.
+    """
     pooled = counts @ means / counts.sum()
-    away = means - pooled
-    d = means.shape[1]
-    size = (away**2).sum(axis=1)
-    keep = np.clip(1 - (d - 2 if d > 2 else 1) * noise**2 / np.maximum(size, 1e-300), 0.0, 1.0)
-    return pooled + away * keep[:, None]
+    return np.stack([pooled + _shrunk(away, float(sd)) for away, sd in zip(means - pooled, noise, strict=True)])
+
+
+def _shrunk(away: np.ndarray, noise: float) -> np.ndarray:
+    d, size, squared = len(away), float((away**2).sum()), noise**2
+    free = d - 2 if d > 2 else 1
+    explained = free * squared / max(size, 1e-300)
+    error = (d - free * explained) * squared if explained < 1 else max(size - d * squared, 0.0)
+    # Beyond this level noise alone hardly ever reaches, so a higher threshold is never better.
+    levels = np.minimum(np.sort(np.abs(away)), noise * math.sqrt(2 * math.log(max(d, 2))))
+    within = np.abs(away)[:, None] <= levels
+    errors = (d - 2 * within.sum(axis=0)) * squared + np.minimum(away[:, None] ** 2, levels**2).sum(axis=0)
+    best = int(errors.argmin())
+    if error <= errors[best]:
+        return away * max(0.0, 1 - explained)
+    return np.sign(away) * np.maximum(np.abs(away) - levels[best], 0.0)
 
 
 def class_shapes(
@@ -28,25 +50,46 @@ def class_shapes(
 
     Shapes are compared in units of the radius that their rows were clipped to: a class of far rows has no more say.
     """
-    n_classes, d = means.shape
     moments = products / (counts * clips**2)[:, None, None]
     each = noise / (counts * clips**2)
     pooled = np.einsum("c,cij->ij", counts, moments) / counts.sum()
-    shared = clean(pooled, math.sqrt(float(((each * counts) ** 2).sum())) / counts.sum())
-    centre = counts @ means / counts.sum()
-    made = np.empty((n_classes, d, d))
-    for c in range(n_classes):
-        scale = max(float(np.trace(moments[c])), 0.1 * float(np.trace(shared))) / max(float(np.trace(shared)), 1e-12)
-        found = scale * shared
-        found = found + _series(moments[c] - found, each[c])
-        rest = moments[c] - found
-        found = found + _direction(rest, means[c] - centre, each[c])
-        rest = moments[c] - found
-        found = found + _outstanding(rest, each[c])
-        rest = moments[c] - found
-        found = found + np.diag(_diagonal(np.diag(rest), each[c]))
-        made[c] = _factor(found)
-    return made
+    pooled_noise = math.sqrt(float(((each * counts) ** 2).sum())) / counts.sum()
+    if waves.is_signal(pooled, pooled_noise):
+        shared = _clean_signal(pooled, pooled_noise)
+        return np.stack([_signal(moment, shared, one) for moment, one in zip(moments, each, strict=True)])
+    shared = clean(pooled, pooled_noise)
+    away = means - counts @ means / counts.sum()
+    return np.stack([_shape(moment, shared, *known) for moment, *known in zip(moments, away, each, strict=True)])
+
+
+def _shape(moment: np.ndarray, shared: np.ndarray, away: np.ndarray, noise: float) -> np.ndarray:
+    found = _size(moment, shared) / max(float(np.trace(shared)), 1e-12) * shared
+    found = found + _series(moment - found, noise)
+    found = found + _direction(moment - found, away, noise)
+    found = found + _outstanding(moment - found, noise)
+    found = found + np.diag(_diagonal(np.diag(moment - found), noise))
+    return _factor(found, _FLOOR)
+
+
+def _size(moment: np.ndarray, shared: np.ndarray) -> float:
+    return max(float(np.trace(moment)), 0.1 * float(np.trace(shared)), 1e-12)
+
+
+def _clean_signal(moment: np.ndarray, noise: float) -> np.ndarray:
+    """A noisy second moment of a signal: the powers of its waves, and what else stands out."""
+    found = waves.with_powers(waves.spectrum(moment, noise))
+    values, vectors = _strong(moment - found, noise)
+    return found + (vectors * values) @ vectors.T
+
+
+def _signal(moment: np.ndarray, shared: np.ndarray, noise: float) -> np.ndarray:
+    """The shape of a class of signals. What the noise cost or added is given back evenly, not as noise in the rows."""
+    size = _size(moment, shared)
+    found = size / max(float(np.trace(shared)), 1e-12) * shared
+    more = np.maximum(waves.difference(moment - found, noise), (_LEAST_POWER - 1) * waves.powers(found))
+    found = found + waves.with_powers(more)
+    made = _factor(found + _outstanding(moment - found, noise), _SIGNAL_FLOOR)
+    return made * math.sqrt(size / float((made**2).sum()))
 
 
 def clean(moment: np.ndarray, noise: float) -> np.ndarray:
@@ -57,15 +100,20 @@ def clean(moment: np.ndarray, noise: float) -> np.ndarray:
     """
     d = len(moment)
     series = _series(moment - np.diag(np.diag(moment)), noise)
-    values, vectors = np.linalg.eigh((moment - series + (moment - series).T) / 2)
-    edge = 2 * noise * math.sqrt(d)
-    kept = values > edge
-    strong = (values[kept] + np.sqrt(values[kept] ** 2 - edge**2)) / 2
-    smooth = series + (vectors[:, kept] * strong) @ vectors[:, kept].T
+    strong, vectors = _strong(moment - series, noise)
+    smooth = series + (vectors * strong) @ vectors.T
     rest = np.diag(moment) - np.diag(smooth)
     average = max(float(rest.mean()), _FLOOR * float(np.trace(moment)) / d, 1e-12)
     steady = average + _diagonal(rest - average, noise)
     return smooth + np.diag(np.maximum(steady, 0.2 * average))
+
+
+def _strong(moment: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues above the edge of the noise's own spectrum, less what the noise adds to them, and their vectors."""
+    values, vectors = np.linalg.eigh((moment + moment.T) / 2)
+    edge = 2 * noise * math.sqrt(len(moment))
+    kept = values > edge
+    return (values[kept] + np.sqrt(values[kept] ** 2 - edge**2)) / 2, vectors[:, kept]
 
 
 def _series(rest: np.ndarray, noise: float) -> np.ndarray:
@@ -111,7 +159,7 @@ def _diagonal(rest: np.ndarray, noise: float) -> np.ndarray:
     return rest * max(0.0, 1 - explained)
 
 
-def _factor(shape: np.ndarray) -> np.ndarray:
+def _factor(shape: np.ndarray, floor: float) -> np.ndarray:
     values, vectors = np.linalg.eigh((shape + shape.T) / 2)
-    least = _FLOOR * max(float(values.mean()), 1e-9)
+    least = floor * max(float(values.mean()), 1e-9)
     return vectors * np.sqrt(np.maximum(values, least))

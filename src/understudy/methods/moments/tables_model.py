@@ -14,6 +14,7 @@ from understudy.methods.moments.codebook import Bins, Codebook
 from understudy.methods.moments.label_model import LabelModel, fit_label_model
 from understudy.methods.moments.marginals import Marginal
 from understudy.methods.moments.mixture import Mixture, class_counts, fit_mixture
+from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import Budget, PairTables
 
 # Rows that the label model learns from; they are the mixture's own, so more of them cost only time.
@@ -84,14 +85,14 @@ def learn(
     """The model of noisy tables. Free: nothing private is looked at."""
     one, two = mechanism.sigmas(len(bins.sizes))
     counts = np.maximum(class_counts(tables, bins.sizes, one, two), 1.0)
-    ratio = counts / counts.sum()
-    mixture = fit_mixture(tables, bins.sizes, counts, one, two, components=components, steps=steps, seed=seed)
     hidden = np.flatnonzero(counts < _STANDS_OUT * one)
+    ratio = class_ratio(counts, hidden)
+    mixture = fit_mixture(tables, bins.sizes, counts, one, two, components=components, steps=steps, seed=seed)
     if 0 < len(hidden) < len(counts):
         # What the tables of such a class say is noise: it is given what the others have in common.
         seen = np.setdiff1d(np.arange(len(counts)), hidden)
         weights = mixture.weights.copy()
-        weights[hidden] = ratio[seen] @ mixture.weights[seen] / ratio[seen].sum()
+        weights[hidden] = counts[seen] @ mixture.weights[seen] / counts[seen].sum()
         mixture = Mixture(mixture.chances, weights, mixture.sizes)
     labels = None
     if relabel and len(ratio) > 1:

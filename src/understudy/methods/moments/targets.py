@@ -78,6 +78,19 @@ def target_of(schema: Schema) -> Target:
     return target
 
 
+def class_ratio(counts: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    """Public. How often each class is drawn: as often as it was counted, and one that drowned in the noise never.
+
+    Rows that only bear the name of a class teach a classifier to find it everywhere. Whoever asks for such a class by a
+    condition still gets its rows; and where fewer than two classes stand out all are drawn.
+    """
+    shown = np.ones(len(counts), dtype=bool)
+    if len(counts) - len(hidden) >= 2:
+        shown[hidden] = False
+    drawn = np.where(shown, counts, 0.0)
+    return drawn / drawn.sum()
+
+
 def number_classes(cells: np.ndarray, marginal: Marginal, bins: int) -> tuple[np.ndarray, int]:
     """Touches private data: classes of a numeric target, about `bins` bins of equal mass, and how many there are."""
     edges = marginal.bins(bins)

@@ -1,0 +1,110 @@
+"""What is made of noisy means, second moments and radii: nearer to the truth than the noisy numbers themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from understudy.methods.moments import waves
+from understudy.methods.moments.gaussian_model import settle
+from understudy.methods.moments.shapes import class_shapes, shrink_means
+from understudy.methods.moments.targets import class_ratio
+
+COUNTS = np.array([900.0, 100.0])
+
+
+def shrunk_error(away: np.ndarray, noise: float, seed: int) -> tuple[float, float]:
+    """The squared error of a rare class' mean, before and after."""
+    true = np.stack([np.zeros_like(away), away])
+    noisy = true + np.random.default_rng(seed).normal(size=true.shape) * [[0.0], [noise]]
+    found = shrink_means(noisy, np.array([1e-9, noise]), COUNTS)
+    return float(((noisy - true)[1] ** 2).sum()), float(((found - true)[1] ** 2).sum())
+
+
+@pytest.mark.parametrize("kind", ["few axes", "all axes", "none"])
+def test_means_are_pulled_the_way_that_suits_them(kind: str) -> None:
+    away = np.zeros(60)
+    away[: {"few axes": 3, "all axes": 60, "none": 0}[kind]] = 6.0 if kind == "few axes" else 0.7
+    errors = np.array([shrunk_error(away, 1.0, seed) for seed in range(20)]).mean(axis=0)
+    assert errors[1] < errors[0] * {"few axes": 0.65, "all axes": 0.6, "none": 0.15}[kind]
+
+
+def test_what_is_far_above_the_noise_stays() -> None:
+    means = np.array([[0.0] * 8, [5.0] * 8])
+    assert np.allclose(shrink_means(means, np.array([1e-6, 1e-6]), COUNTS), means, atol=1e-4)
+
+
+# ---- signals -------------------------------------------------------------------------------------------------
+
+
+def signal(d: int) -> np.ndarray:
+    """The second moment of a smooth signal, with a trace of one."""
+    lag = np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+    return np.exp(-((lag / 6.0) ** 2)) / d
+
+
+def noisy(moment: np.ndarray, noise: float, seed: int) -> np.ndarray:
+    drawn = np.random.default_rng(seed).normal(0, noise, moment.shape)
+    return moment + np.triu(drawn, 1) + np.triu(drawn, 1).T + np.sqrt(2) * np.diag(np.diag(drawn))
+
+
+def roughness(moment: np.ndarray) -> float:
+    """The variance of the second difference, beside that of the signal."""
+    second = np.diff(np.eye(len(moment)), 2, axis=0)
+    return float(np.trace(second @ moment @ second.T) / np.trace(moment))
+
+
+def test_a_signal_is_told_from_a_table() -> None:
+    rng = np.random.default_rng(0)
+    factor = rng.normal(size=(60, 3))
+    table = (factor @ factor.T + np.diag(rng.uniform(1, 9, 60))) / 400
+    for seed in range(5):
+        assert waves.is_signal(noisy(signal(60), 0.001, seed), 0.001)
+        assert not waves.is_signal(noisy(table, 0.001, seed), 0.001)
+        assert not waves.is_signal(noisy(np.diag(np.linspace(1, 9, 60)) / 300, 0.001, seed), 0.001)
+        assert not waves.is_signal(noisy(np.zeros((60, 60)), 0.001, seed), 0.001)
+    assert not waves.is_signal(signal(12), 1e-9)
+
+
+def test_rows_of_a_signal_are_as_smooth_as_it_is() -> None:
+    d, noise = 80, 0.001
+    counts, clips = np.array([4000.0, 1000.0]), np.ones(2)
+    products = np.stack([noisy(signal(d), noise, 1), noisy(signal(d), noise, 2)]) * counts[:, None, None]
+    factors = class_shapes(products, noise * counts, counts, np.zeros((2, d)), clips)
+    for factor in factors:
+        found = factor @ factor.T
+        assert np.trace(found) == pytest.approx(1, rel=0.05)
+        assert np.linalg.norm(found - signal(d)) < 0.35 * np.linalg.norm(noisy(signal(d), noise, 1) - signal(d))
+        assert roughness(found) < 0.15  # of white noise 6, and about 1 of this noisy second moment
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(2, 40), st.integers(0, 50))
+def test_waves_give_back_their_powers(d: int, seed: int) -> None:
+    found = np.random.default_rng(seed).random(d)
+    assert np.allclose(waves.powers(waves.with_powers(found)), found)
+    assert np.allclose(waves.cosines(d) @ waves.cosines(d).T, np.eye(d))
+
+
+# ---- radii and classes ---------------------------------------------------------------------------------------
+
+
+def test_a_small_class_keeps_its_distance_and_gets_no_far_rows() -> None:
+    true = np.zeros((2, 28))
+    true[0, 12:18] = [100, 500, 2000, 2000, 500, 100]
+    true[1, 16:22] = [10, 50, 120, 120, 50, 10]
+    middle = (true[1] @ np.arange(28)) / true[1].sum()
+    for seed in range(10):
+        counts = settle(true + np.random.default_rng(seed).normal(0, 17, true.shape), 17.0)
+        assert (counts >= 0).all()
+        assert counts[0, 24:].sum() + counts[0, :7].sum() == 0
+        assert counts[1] @ np.arange(28) / counts[1].sum() == pytest.approx(middle, abs=1.5)
+
+
+def test_a_class_in_the_noise_is_not_drawn_while_two_others_are() -> None:
+    counts = np.array([60.0, 39.0, 1.0])
+    assert class_ratio(counts, np.array([2])) == pytest.approx([60 / 99, 39 / 99, 0])
+    assert class_ratio(counts, np.array([1, 2])) == pytest.approx([0.6, 0.39, 0.01])
+    assert class_ratio(counts, np.array([], dtype=int)) == pytest.approx([0.6, 0.39, 0.01])
