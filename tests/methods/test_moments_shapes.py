@@ -28,7 +28,7 @@ def test_means_are_pulled_the_way_that_suits_them(kind: str) -> None:
     away = np.zeros(60)
     away[: {"few axes": 3, "all axes": 60, "none": 0}[kind]] = 6.0 if kind == "few axes" else 0.7
     errors = np.array([shrunk_error(away, 1.0, seed) for seed in range(20)]).mean(axis=0)
-    assert errors[1] < errors[0] * {"few axes": 0.65, "all axes": 0.6, "none": 0.15}[kind]
+    assert errors[1] < errors[0] * {"few axes": 0.4, "all axes": 0.6, "none": 0.15}[kind]
 
 
 def test_what_is_far_above_the_noise_stays() -> None:

@@ -18,29 +18,31 @@ _SHORTEST_SERIES = 16
 
 
 def shrink_means(means: np.ndarray, noise: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Class means pulled towards the mean of all rows by as much as their noise explains of the distance.
-
-    There are two ways, and each class takes the one whose own estimate of its error (Stein's, which needs only the noisy
-    means) is lower: one factor for all axes (James-Stein), where a class is a little different everywhere, or a threshold
-    for each axis (SureShrink, Donoho and Johnstone 1995), where it is different in a few.
-    """
+    """Class means pulled towards the mean of all rows by as much as their noise explains of the distance."""
     pooled = counts @ means / counts.sum()
-    return np.stack([pooled + _shrunk(away, float(sd)) for away, sd in zip(means - pooled, noise, strict=True)])
+    return np.stack([pooled + sd * shrink(away / sd) for away, sd in zip(means - pooled, noise, strict=True)])
 
 
-def _shrunk(away: np.ndarray, noise: float) -> np.ndarray:
-    d, size, squared = len(away), float((away**2).sum()), noise**2
-    free = d - 2 if d > 2 else 1
-    explained = free * squared / max(size, 1e-300)
-    error = (d - free * explained) * squared if explained < 1 else max(size - d * squared, 0.0)
-    # Beyond this level noise alone hardly ever reaches, so a higher threshold is never better.
-    levels = np.minimum(np.sort(np.abs(away)), noise * math.sqrt(2 * math.log(max(d, 2))))
-    within = np.abs(away)[:, None] <= levels
-    errors = (d - 2 * within.sum(axis=0)) * squared + np.minimum(away[:, None] ** 2, levels**2).sum(axis=0)
-    best = int(errors.argmin())
-    if error <= errors[best]:
-        return away * max(0.0, 1 - explained)
-    return np.sign(away) * np.maximum(np.abs(away) - levels[best], 0.0)
+def shrink(noisy: np.ndarray) -> np.ndarray:
+    """What numbers with standard normal noise most likely are, where a share of them, small or whole, is not zero.
+
+    Empirical Bayes (Johnstone and Silverman 2004, with a Gaussian slab): the share and the size of what is not zero are
+    those under which the noisy numbers are likeliest. A class that differs a little everywhere is pulled in evenly, as by
+    James and Stein; one that differs in a few axes keeps those, and the others go to zero.
+    """
+    squares = noisy**2
+    shares = np.geomspace(1 / max(len(noisy), 2), 1.0, 12)
+    sizes = np.geomspace(0.02, max(4 * float(squares.max()), 0.04), 40)
+    # The logarithm of how much likelier a number is with a variance of 1 + size than with one of 1.
+    gain = 0.5 * (squares[:, None] * (sizes / (1 + sizes)) - np.log1p(sizes))
+    likely = np.logaddexp(np.log1p(-shares[:-1])[:, None, None], np.log(shares[:-1])[:, None, None] + gain)
+    total = np.concatenate([likely.sum(axis=1), gain.sum(axis=0)[None]])
+    share, size = np.unravel_index(int(total.argmax()), total.shape)
+    if total[share, size] <= 0:
+        return np.zeros_like(noisy)
+    chosen = np.log(shares[share]) + gain[:, size]
+    odds = np.ones_like(noisy) if share == len(shares) - 1 else np.exp(chosen - likely[share][:, size])
+    return noisy * odds * sizes[size] / (1 + sizes[size])
 
 
 def class_shapes(
