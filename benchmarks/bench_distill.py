@@ -45,12 +45,12 @@ DELTA = 1e-5
 class Results:
     """Figures as they come, on disk after each."""
 
-    def __init__(self, path: Path, small: bool) -> None:
+    def __init__(self, path: Path, small: bool, script: str = "bench_distill.py") -> None:
         self.path = path
         self.began = time.time()
         device = jax.devices()[0]
         self.body: dict[str, Any] = {
-            "command": "python benchmarks/bench_distill.py " + " ".join(sys.argv[1:]),
+            "command": f"python benchmarks/{script} " + " ".join(sys.argv[1:]),
             "machine": {**machine(), "accelerator": getattr(device, "device_kind", str(device))},
             "versions": versions(),
             "small": small,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ImageMoments,
         MomentsGenerator,
         OneLook,
+        OneLookConvNet,
         PATEClassifier,
         load,
     )
@@ -42,6 +43,7 @@ _HOMES: dict[str, str] = {
     "Ledger": "understudy.privacy",
     "MomentsGenerator": "understudy.methods",
     "OneLook": "understudy.methods",
+    "OneLookConvNet": "understudy.methods",
     "PATEClassifier": "understudy.methods",
     "PATEGAN": "understudy.methods",
     "Schema": "understudy.tables",
@@ -65,6 +67,7 @@ __all__ = [
     "Ledger",
     "MomentsGenerator",
     "OneLook",
+    "OneLookConvNet",
     "PATEClassifier",
     "Schema",
     "__version__",

@@ -88,6 +88,7 @@ def test_an_image_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (("--classes", "a,b"), "for image sets"),
         (("--ledger", "x.db"), "belong together"),
         (("--target", "z"), "'z'"),
+        (("--method", "one-look-convnet"), "learns from images"),
     ],
 )
 def test_refusals_leave_nothing(

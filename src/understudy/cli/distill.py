@@ -14,7 +14,7 @@ from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, 
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import BudgetExceeded, InputError
 
-METHODS = {"one-look": "OneLook", "dpkip": "DPKIP", "kip": "KIP"}
+METHODS = {"one-look": "OneLook", "one-look-convnet": "OneLookConvNet", "dpkip": "DPKIP", "kip": "KIP"}
 
 
 @app.command()

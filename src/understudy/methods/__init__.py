@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from understudy._lazy import attach
 
 if TYPE_CHECKING:
-    from understudy.methods.distillation import DPKIP, KIP, OneLook
+    from understudy.methods.distillation import DPKIP, KIP, OneLook, OneLookConvNet
     from understudy.methods.dpgan import DPGAN
     from understudy.methods.gan import GAN
     from understudy.methods.gpate import GPATE
@@ -24,6 +24,7 @@ _HOMES = {
     "KIP": "understudy.methods.distillation",
     "MomentsGenerator": "understudy.methods.moments",
     "OneLook": "understudy.methods.distillation",
+    "OneLookConvNet": "understudy.methods.distillation",
     "PATEClassifier": "understudy.methods.pate",
     "PATEGAN": "understudy.methods.pategan",
     "load": "understudy.methods.loading",
@@ -41,6 +42,7 @@ __all__ = [
     "ImageMoments",
     "MomentsGenerator",
     "OneLook",
+    "OneLookConvNet",
     "PATEClassifier",
     "load",
 ]

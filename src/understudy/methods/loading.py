@@ -19,6 +19,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "kip": ("understudy.methods.distillation", "KIP"),
     "moments": ("understudy.methods.moments", "MomentsGenerator"),
     "one-look": ("understudy.methods.distillation", "OneLook"),
+    "one-look-convnet": ("understudy.methods.distillation", "OneLookConvNet"),
     "pate": ("understudy.methods.pate", "PATEClassifier"),
     "pategan": ("understudy.methods.pategan", "PATEGAN"),
 }

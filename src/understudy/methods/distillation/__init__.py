@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from understudy._lazy import attach
 
 if TYPE_CHECKING:
+    from understudy.methods.distillation.convlook import OneLookConvNet
     from understudy.methods.distillation.dpkip import DPKIP
     from understudy.methods.distillation.kip import KIP
     from understudy.methods.distillation.onelook import OneLook
@@ -13,8 +14,9 @@ _HOMES = {
     "DPKIP": "understudy.methods.distillation.dpkip",
     "KIP": "understudy.methods.distillation.kip",
     "OneLook": "understudy.methods.distillation.onelook",
+    "OneLookConvNet": "understudy.methods.distillation.convlook",
 }
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = ["DPKIP", "KIP", "OneLook"]
+__all__ = ["DPKIP", "KIP", "OneLook", "OneLookConvNet"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,14 @@ from understudy.tables.io import as_frame
 Progress = Callable[[int, int], None]
 _COUNTS = ("per_class", "batch", "steps", "epochs", "samples")
 _POSITIVE = ("epsilon", "ridge", "learning_rate", "clip")
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """What a distilled set trains: a class for each point."""
+
+    def predict(self, points: np.ndarray) -> np.ndarray: ...
+    def predict_proba(self, points: np.ndarray) -> np.ndarray: ...
 
 
 class Distiller(BaseEstimator):
@@ -137,7 +145,7 @@ class Distiller(BaseEstimator):
     # ---- the release ---------------------------------------------------------------------------------------
 
     def predict(self, data: Any) -> np.ndarray:
-        """The class of each record, by kernel ridge regression on the distilled set."""
+        """The class of each record, by the model that the set was distilled for: kernel ridge regression, or a network."""
         numbers = self._predictor().predict(self.domain_.points(data))
         return np.asarray(self.classes_, dtype=object)[numbers]
 
@@ -151,7 +159,7 @@ class Distiller(BaseEstimator):
 
     def save(self, path: str | Path) -> None:
         """Write the release: a new folder with the distilled records and the certificate, and nothing private."""
-        self._predictor()
+        self._check_fitted()
         points, soft = (np.asarray(part, np.float32) for part in self.support_)
         arrays = {"points": points, "soft_labels": soft, **self.domain_.arrays(points, soft.argmax(axis=1))}
         facts = self.domain_.facts()
@@ -184,9 +192,12 @@ class Distiller(BaseEstimator):
         self.domain_, self.support_, self.classes_ = domain, support, domain.classes
         self.distilled_ = domain.decode(np.asarray(support.points), np.asarray(support.labels).argmax(axis=1))
 
-    def _predictor(self) -> KernelRidge:
+    def _check_fitted(self) -> None:
         if not hasattr(self, "support_"):
             raise InputError("nothing was distilled yet. Call `fit` first.")
+
+    def _predictor(self) -> Predictor:
+        self._check_fitted()
         points, labels = (np.asarray(part) for part in self.support_)
         return KernelRidge(self._kernel(self.domain_), points, labels, self.ridge)
 

@@ -1,0 +1,122 @@
+"""Training a ConvNet on labelled images, all of it on the device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array
+from scipy import special
+
+from understudy.learn.convnets import ConvNet, Shape, convnet, logits
+
+_CHUNK = 100
+_SCORED_AT_ONCE = 1000
+_ADAM: Any = optax.scale_by_adam()
+
+
+@runtime_checkable
+class Deform(Protocol):
+    """A random deformation of images (number x height x width x colours); hashable."""
+
+    def apply(self, key: Array, images: Array) -> Array: ...
+
+
+class Lessons(NamedTuple):
+    """How a network is trained: Adam on cross-entropy, its rate falling to zero along a cosine; no choice between stages.
+
+    The weights that count are the running mean of those that were trained, with `memory` steps of memory.
+    """
+
+    steps: int = 1200
+    batch: int = 256
+    learning_rate: float = 1e-3
+    decay: float = 1e-4
+    memory: float = 100.0
+    width: int = 128
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A trained network. As public as the images it was trained on. `sharpness` undoes what made its labels soft."""
+
+    network: ConvNet
+    shape: Shape
+    sharpness: float = 1.0
+
+    def scores(self, points: np.ndarray) -> np.ndarray:
+        """Logits of each class, centred (points x classes), of images that are rows of pixels: from 0 to 1, or bytes."""
+        size = max(1, min(_SCORED_AT_ONCE, len(points)))
+        found = [np.zeros((0, len(self.network.head_bias)), np.float32)]
+        for start in range(0, len(points), size):
+            part = points[start : start + size]
+            padded = np.zeros((size, points.shape[1]), points.dtype)
+            padded[: len(part)] = part
+            found.append(np.asarray(_logits(self.network, jnp.asarray(padded).reshape(size, *self.shape)))[: len(part)])
+        scores = self.sharpness * np.concatenate(found)
+        return scores - scores.mean(axis=1, keepdims=True)
+
+    def predict(self, points: np.ndarray) -> np.ndarray:
+        """The number of the class of each image."""
+        return self.scores(points).argmax(axis=1)
+
+    def predict_proba(self, points: np.ndarray) -> np.ndarray:
+        """Shares of the classes (points x classes)."""
+        return special.softmax(self.scores(points), axis=1)
+
+
+def train_convnet(
+    points: np.ndarray, labels: np.ndarray, shape: Shape, lessons: Lessons, deform: Deform | None, seed: int
+) -> Learner:
+    """A network trained on images (rows of pixels: from 0 to 1, or bytes) and labels: logits, images x classes."""
+    starting, running = jax.random.split(jax.random.key(seed))
+    network = convnet(starting, shape, labels.shape[1], width=lessons.width)
+    carried = (network, _ADAM.init(network), network)
+    decay = (1 + np.cos(np.pi * np.arange(lessons.steps) / lessons.steps)) / 2
+    rates = (lessons.learning_rate * decay).astype(np.float32)
+    data = (jnp.asarray(points).reshape(-1, *shape), jax.nn.softmax(jnp.asarray(labels, jnp.float32), axis=1))
+    # A memory that is long against the training would hold on to the random start.
+    memory = max(1.0, min(lessons.memory, lessons.steps / 10))
+    fixed = lessons._replace(steps=0, learning_rate=0.0, batch=min(lessons.batch, len(points)), memory=memory)
+    for begun in range(0, lessons.steps, _CHUNK):
+        part = rates[begun : begun + _CHUNK]
+        keys = jax.random.split(jax.random.fold_in(running, begun), len(part))
+        carried = _train(fixed, deform, carried, data, keys, jnp.asarray(part))
+    return Learner(carried[2], shape)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _train(
+    lessons: Lessons, deform: Deform | None, carried: Any, data: tuple[Array, Array], keys: Array, rates: Array
+) -> Any:
+    images, wanted = data
+
+    def loss(network: ConvNet, x: Array, y: Array) -> Array:
+        return optax.softmax_cross_entropy(logits(network, x), y).mean()
+
+    def step(carried: Any, now: tuple[Array, Array]) -> tuple[Any, None]:
+        (network, state, mean), (key, rate) = carried, now
+        choosing, moving = jax.random.split(key)
+        places = jax.random.randint(choosing, (lessons.batch,), 0, len(images))
+        x = _unit(images[places])
+        x = x if deform is None else deform.apply(moving, x)
+        updates, state = _ADAM.update(jax.grad(loss)(network, x, wanted[places]), state)
+        network = jax.tree.map(lambda w, u: w - rate * (u + lessons.decay * w), network, updates)
+        mean = jax.tree.map(lambda m, w: m + (w - m) / lessons.memory, mean, network)
+        return (network, state, mean), None
+
+    return jax.lax.scan(step, carried, (keys, rates))[0]
+
+
+@jax.jit
+def _logits(network: ConvNet, images: Array) -> Array:
+    return logits(network, _unit(images))
+
+
+def _unit(images: Array) -> Array:
+    return images.astype(jnp.float32) / 255 if images.dtype == jnp.uint8 else images

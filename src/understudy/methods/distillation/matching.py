@@ -1,0 +1,127 @@
+"""Images that train a convolutional network, made from public samples: all of it is post-processing, and free.
+
+Distribution matching (Zhao and Bilen 2023): the images of a class are moved until the mean of their features in randomly
+drawn networks is that of the class' samples, under the same random deformations. Their labels are not one-hot: they are
+what networks that were trained on the samples say of them, softened, which tells a learner more than a class does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array
+
+from understudy.images.deform import Affine, warp
+from understudy.learn.convnet_training import Learner, Lessons, train_convnet
+from understudy.learn.convnets import Shape, convnet, features
+
+_CHUNK = 50
+_ADAM: Any = optax.scale_by_adam()
+# A logit whose softmax is one class alone.
+_SURE = 20.0
+
+
+@dataclass(frozen=True)
+class Deformation:
+    """A random affine map, and a random stretch of contrast: up to `floor` of the range becomes black, `ceiling` white.
+
+    Samples of Gaussians are greyer than pictures. How far is public, and no property of the data.
+    """
+
+    affine: Affine
+    floor: float = 0.0
+    ceiling: float = 0.0
+
+    def apply(self, key: Array, images: Array) -> Array:
+        moving, stretching = jax.random.split(key)
+        return self.stretched(stretching, self.affine.apply(moving, images))
+
+    def stretched(self, key: Array, images: Array) -> Array:
+        low, high = jax.random.uniform(key, (2, len(images), 1, 1, 1))
+        low, high = self.floor * low, self.ceiling * high
+        return jnp.clip((images - low) / (1 - low - high), 0, 1)
+
+
+class Matching(NamedTuple):
+    """How images are matched; none of it costs privacy. `batch` samples of each class are compared at every step."""
+
+    steps: int = 1000
+    batch: int = 128
+    learning_rate: float = 1e-2
+    width: int = 128
+
+
+def match_samples(
+    samples: Array,
+    start: np.ndarray,
+    deformation: Deformation,
+    matching: Matching,
+    key: Array,
+    progress: Callable[[int, float], None] | None = None,
+) -> np.ndarray:
+    """Images (per class x classes x height x width x colours, from 0 to 1) whose features are those of `samples`.
+
+    `samples` are bytes, classes x number x height x width x colours. The result is as public as they are.
+    """
+    points = jnp.asarray(start, jnp.float32)
+    carried = (points, _ADAM.init(points))
+    decay = (1 + np.cos(np.pi * np.arange(matching.steps) / matching.steps)) / 2
+    rates = (matching.learning_rate * decay).astype(np.float32)
+    fixed = matching._replace(steps=0, learning_rate=0.0)
+    for begun in range(0, matching.steps, _CHUNK):
+        part = jnp.asarray(rates[begun : begun + _CHUNK])
+        keys = jax.random.split(jax.random.fold_in(key, begun), len(part))
+        carried, loss = _match(fixed, deformation, samples, carried, keys, part)
+        if progress is not None:
+            progress(begun + len(part), float(loss))
+    return np.asarray(carried[0])
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _match(
+    matching: Matching, deformation: Deformation, samples: Array, carried: Any, keys: Array, rates: Array
+) -> tuple[Any, Array]:
+    classes, _, *shape = samples.shape
+
+    def step(carried: Any, now: tuple[Array, Array]) -> tuple[Any, Array]:
+        (points, state), (key, rate) = carried, now
+        drawing, choosing, stretching, moving = jax.random.split(key, 4)
+        network = convnet(drawing, (shape[0], shape[1], shape[2]), classes, width=matching.width)
+        places = jax.random.randint(choosing, (classes, matching.batch), 0, samples.shape[1])
+        chosen = samples[jnp.arange(classes)[:, None], places].astype(jnp.float32) / 255
+        chosen = deformation.stretched(stretching, chosen.reshape(-1, *shape))
+        # One map a class, for its samples and its images alike: their difference is then not one of maps.
+        maps, shifts = deformation.affine.matrices(moving, classes)
+        wanted = features(network, warp(chosen, *(jnp.repeat(m, matching.batch, 0) for m in (maps, shifts))))
+        wanted = wanted.reshape(classes, matching.batch, -1).mean(axis=1)
+
+        def apart(points: Array) -> Array:
+            images = points.reshape(-1, *shape)
+            moved = warp(images, jnp.tile(maps, (len(points), 1, 1)), jnp.tile(shifts, (len(points), 1)))
+            found = features(network, moved).reshape(len(points), classes, -1).mean(axis=0)
+            return jnp.sum((found - wanted) ** 2)
+
+        loss, slope = jax.value_and_grad(apart)(points)
+        updates, state = _ADAM.update(slope, state)
+        return (jnp.clip(points - rate * updates, 0, 1), state), loss
+
+    carried, losses = jax.lax.scan(step, carried, (keys, rates))
+    return carried, losses.mean()
+
+
+def train_teachers(
+    samples: np.ndarray, deformation: Deformation, lessons: Lessons, teachers: int, seed: int
+) -> list[Learner]:
+    """Networks trained on samples (classes x number x height x width x colours, bytes)."""
+    classes, number, *shape = samples.shape
+    where: Shape = (shape[0], shape[1], shape[2])
+    rows = samples.reshape(classes * number, -1)
+    sure = _SURE * np.repeat(np.eye(classes, dtype=np.float32), number, axis=0)
+    return [train_convnet(rows, sure, where, lessons, deformation, seed + i) for i in range(teachers)]

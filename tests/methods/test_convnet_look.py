@@ -1,0 +1,143 @@
+"""One look, then images for a ConvNet: releases, refusals, and that all but the look is free."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent / "images"))
+from small_images import bars  # pyright: ignore[reportMissingImports]
+
+import understudy
+from understudy.errors import InputError
+from understudy.images import ImageDataset
+from understudy.images.deform import Affine
+from understudy.methods import ImageMoments, OneLookConvNet
+from understudy.methods.distillation.matching import Deformation, Matching, match_samples
+
+QUICK: dict[str, Any] = {
+    "steps": 50, "batch": 8, "samples": 40, "teachers": 1, "train_steps": 100, "width": 4, "frequencies": 4, "random_state": 0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made() -> OneLookConvNet:
+    return OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **QUICK).fit(bars(300))
+
+
+def test_images_are_distilled_with_soft_labels(made: OneLookConvNet) -> None:
+    assert made.distilled_.images.shape == (6, 8, 8)
+    assert made.distilled_.images.dtype == np.uint8
+    labels = np.asarray(made.support_.labels)
+    np.testing.assert_allclose(labels.sum(axis=1), 0, atol=1e-4)
+    assert len(np.unique(labels)) > len(labels)  # more than one-hot
+
+
+@pytest.mark.slow
+def test_the_predictor_is_a_network_trained_on_the_released_bytes() -> None:
+    settings: dict[str, Any] = QUICK | {"train_steps": 500, "width": 8}
+    made = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300))
+    np.testing.assert_allclose(made.distilled_.flat(), np.asarray(made.support_.points), atol=1e-6)
+    shares = made.predict_proba(bars(30, 3))
+    assert shares.shape == (30, 3)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
+    assert made.score(bars(300, 3)) > 0.5
+
+
+def test_the_whole_cost_is_that_of_the_look(made: OneLookConvNet) -> None:
+    look = ImageMoments(8.0, 1e-5, frequencies=4, random_state=0, unsafe_noise_seed=1).fit(bars(300))
+    assert made.certificate_.body["events"] == look.certificate_.body["events"]
+    assert made.certificate_.epsilon <= 8.0
+    assert made.certificate_.body["release"]["post_processing_of"] == "generator/image-moments"
+
+
+def test_what_follows_the_look_sees_no_record(made: OneLookConvNet) -> None:
+    """The same release gives the same images, whatever the records were."""
+    look = ImageMoments(8.0, 1e-5, frequencies=4, random_state=0, unsafe_noise_seed=1).fit(bars(300))
+    seed = int(np.random.SeedSequence(0).generate_state(1)[0] >> 1)
+    again = OneLookConvNet(8.0, 1e-5, 2, **QUICK)
+    support = again.distil(again.prepare(look), jax.random.key(seed))
+    np.testing.assert_allclose(support.points, made.support_.points, atol=2 / 255)
+    np.testing.assert_allclose(support.labels, made.support_.labels, atol=1e-2)
+
+
+def test_a_release_is_saved_and_read_back(made: OneLookConvNet, tmp_path: Path) -> None:
+    made.save(tmp_path / "release")
+    again = understudy.load(tmp_path / "release")
+    assert isinstance(again, OneLookConvNet)
+    np.testing.assert_array_equal(again.distilled_.images, made.distilled_.images)
+    np.testing.assert_allclose(again.support_.labels, made.support_.labels)
+
+
+@pytest.mark.slow
+def test_a_second_fit_forgets_the_first_network() -> None:
+    again = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=2, **QUICK).fit(bars(300))
+    again.predict(bars(3))
+    before = again.learner_
+    again.fit(bars(300))
+    again.predict(bars(3))
+    assert again.learner_ is not before
+
+
+def test_matching_brings_the_means_of_features_together() -> None:
+    """From noise; the sizes are those of the fixture, so that nothing is compiled again."""
+    samples = np.stack([bars(120, 5).images[c::3] for c in range(3)])[..., None]
+    start = np.random.default_rng(0).uniform(size=(2, 3, 8, 8, 1)).astype(np.float32)
+    told: list[float] = []
+    found = match_samples(
+        jnp.asarray(samples),
+        start,
+        Deformation(Affine(0.05, 0.05, 0.05, 1.0)),
+        Matching(400, 8, 0.05, 4),
+        jax.random.key(0),
+        lambda _, loss: told.append(loss),
+    )
+    assert found.min() >= 0
+    assert found.max() <= 1
+    assert told[-1] < 0.85 * told[0]
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+def test_a_stretch_of_contrast_stays_in_range(floor: float) -> None:
+    images = jnp.linspace(0, 1, 3 * 64).reshape(3, 8, 8, 1)
+    out = Deformation(Affine(0, 0, 0, 0), floor, floor).stretched(jax.random.key(0), images)
+    assert float(out.min()) >= 0
+    assert float(out.max()) <= 1
+    assert bool(jnp.allclose(out, images, atol=1e-6)) == (floor == 0)
+
+
+def _refused(match: str, data: Any = None, **settings: Any) -> None:
+    distiller = OneLookConvNet(8.0, 1e-5, 2, **(QUICK | settings))
+    with pytest.raises(InputError, match=match):
+        distiller.fit(bars(60) if data is None else data)
+    assert not distiller.drawn_
+
+
+@pytest.mark.parametrize(
+    "settings", [{"teachers": 0}, {"width": 0}, {"train_steps": 0}, {"softness": 0.0}, {"stretch": 1.0}, {"samples": 1}]
+)
+def test_settings_that_make_no_sense_cost_nothing(settings: dict[str, Any]) -> None:
+    _refused(f"`{next(iter(settings))}`", **settings)
+
+
+def test_a_table_is_refused_before_anything_is_drawn() -> None:
+    table = pd.DataFrame({"a": [0, 1] * 30, "y": ["u", "v"] * 30})
+    with pytest.raises(InputError, match="images"):
+        OneLookConvNet(8.0, 1e-5, 2, **QUICK).fit(table, "y")
+
+
+def test_small_images_are_refused_before_anything_is_drawn() -> None:
+    tiny = ImageDataset(np.zeros((60, 6, 9), np.uint8), np.arange(60) % 2, ("a", "b"))
+    _refused("too small", tiny)
+
+
+def test_asking_before_fitting_is_an_error() -> None:
+    with pytest.raises(InputError, match="Call `fit` first"):
+        OneLookConvNet().predict(bars(3))
