@@ -78,16 +78,16 @@ GROUPS: dict[str, list[Setting]] = {
         ("gan", {"iterations": 4000, "learning_rate": 5e-4, "critic_steps": 1, "batch": 128}),
     ],
     # The paper prints no noise and stops when an iteration (320 votes) has brought epsilon to the budget or past it. While
-    # teachers do not agree each vote costs its unconditional price; teachers that learn fast agree from the start, and their
-    # votes are nearly free.
+    # teachers do not agree each vote costs its unconditional price; the last two have teachers that learn so fast that they
+    # agree from the start.
     "pategan as published (unsafe)": [
         *(
             ("pategan", {**UNSAFE, "noise": noise, "teacher_learning_rate": rate})
             for noise in (200.0, 400.0, 800.0) for rate in (1e-4, 1e-2)
         ),
         *(
-            ("pategan", {**UNSAFE, "iterations": 2000, "noise": noise, "teacher_learning_rate": 0.1, "learning_rate": rate})
-            for noise in (30.0, 60.0, 120.0) for rate in (1e-4, 1e-3)
+            ("pategan", {**UNSAFE, "iterations": 1000, "noise": 60.0, "teacher_learning_rate": 0.1, "learning_rate": rate})
+            for rate in (1e-4, 1e-3)
         ),
     ],
     "gpate as published (unsafe)": [
