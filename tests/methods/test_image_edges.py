@@ -21,7 +21,12 @@ from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.edges import EdgeMap
 from understudy.methods.image_moments import ImageMoments
-from understudy.methods.image_moments.edge_look import EdgeMoments, EdgePlan, edge_look
+from understudy.methods.image_moments.edge_look import (
+    EdgeMoments,
+    EdgePlan,
+    _without_noise,  # pyright: ignore[reportPrivateUsage]
+    edge_look,
+)
 from understudy.methods.image_moments.refiner import Refiner
 from understudy.privacy import Budget
 from understudy.privacy.clipped_moments import ClippedMoments, Moments
@@ -143,9 +148,7 @@ def test_samples_are_moved_to_the_edges_that_were_released(fitted: ImageMoments)
         return np.stack([found[data.labels == c].mean(axis=0) for c in range(3)])
 
     assert np.linalg.norm(means(made) - means(real)) < 0.5 * np.linalg.norm(means(crude) - means(real))
-    refiner = fitted.refiner_
-    assert refiner is not None
-    shares = np.asarray(refiner.shares(jnp.asarray(real.flat().reshape(-1, 8, 8, 1))))
+    shares = fitted.shares(real)
     assert shares.sum(axis=1) == pytest.approx(np.ones(300), abs=1e-4)
     assert (shares.argmax(axis=1) == real.labels).mean() > 0.95
 
@@ -171,6 +174,27 @@ def test_few_records_or_much_noise_get_few_axes() -> None:
     assert EdgePlan.of(10, 441, 55_000, 0.5).axes == 441
     assert EdgePlan.of(10, 441, 500, 5.2).axes < 20
     assert EdgePlan.of(10, 441, 1, 1e6).axes == 1
+
+
+def test_noise_is_taken_from_a_covariance() -> None:
+    rng = np.random.default_rng(0)
+    truth = np.diag([50.0, 20.0, 8.0, *([0.3] * 97)])
+    noise = np.triu(rng.normal(size=(100, 100)), 1)
+    noise = 0.2 * (noise + noise.T + np.diag(np.sqrt(2) * rng.normal(size=100)))
+    cleaned = _without_noise(truth + noise, 0.2)
+    assert np.linalg.norm(cleaned - truth) < 0.3 * np.linalg.norm(noise)
+    assert np.trace(cleaned) == pytest.approx(np.trace(truth), rel=0.05)
+    assert np.linalg.eigvalsh(_without_noise(-truth, 0.2)).min() > 0
+    np.testing.assert_allclose(_without_noise(truth, 0.0), truth, atol=1e-9)
+
+
+def test_shares_need_edges_and_images_of_that_size(fitted: ImageMoments) -> None:
+    with pytest.raises(InputError, match="fit"):
+        ImageMoments().shares(bars(3))
+    with pytest.raises(InputError, match="has not looked at edges"):
+        ImageMoments(5.0, frequencies=2).fit(bars(60)).shares(bars(3))
+    with pytest.raises(InputError, match=r"shape \(8, 8\)"):
+        fitted.shares(bars(3, side=9))
 
 
 @pytest.mark.parametrize("share", [-0.1, 0.97, float("nan")])

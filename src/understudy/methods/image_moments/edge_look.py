@@ -33,8 +33,8 @@ _FLOOR = 0.3
 # Looks along k axes are of use while k^1.5 times their noise stays below this share of the number of records: then the
 # noise's largest eigenvalue is not far above the samples' variances. Chosen on Fashion-MNIST, where it allows 400.
 _AXES_NOISE = 0.76
-# The ridge in units of the largest eigenvalue that noise alone would show.
-_RIDGE = 0.15
+# No axis has less variance than this, on a scale where samples have at most 1.
+_LEAST = 0.02
 
 
 class EdgeMoments(NamedTuple):
@@ -122,9 +122,21 @@ def edge_look(
     covariance, noise = products.products[0] / total, float(products.product_noise[0]) / total
     longer = float(lengths.products[0, 0]) / total / max(float(np.trace(covariance)), np.finfo(float).tiny)
     covariance, noise = (max(longer, 1.0) * part for part in (covariance, noise))
+    return EdgeMoments(axes, centres @ axes, means, deviations, _without_noise(covariance, noise))
+
+
+def _without_noise(covariance: np.ndarray, noise: float) -> np.ndarray:
+    """A covariance that can be inverted, from one whose entries have that noise.
+
+    Noise alone shows eigenvalues up to 2 sqrt(k) times its size (Wigner's semicircle). Those up to there become their own
+    mean, which noise does not move; one above is what k noise² / value of noise made of a smaller one.
+    """
     values, vectors = np.linalg.eigh(covariance)
-    ridge = _RIDGE * 2 * np.sqrt(len(values)) * noise + 1e-3
-    return EdgeMoments(axes, centres @ axes, means, deviations, (vectors * (np.maximum(values, 0) + ridge)) @ vectors.T)
+    edge = 2 * np.sqrt(len(values)) * noise
+    drowned = values <= edge
+    mean = max(float(values[drowned].mean()) if drowned.any() else 0.0, _LEAST)
+    clear = values - len(values) * noise**2 / np.maximum(values, max(edge, np.finfo(float).tiny))
+    return (vectors * np.maximum(np.where(drowned, mean, clear), mean)) @ vectors.T
 
 
 def _told_apart(means: np.ndarray, noise: np.ndarray) -> np.ndarray:

@@ -138,6 +138,18 @@ class ImageMoments(BaseEstimator):
         )
         return ImageDataset.from_flat(made, wanted, self.shape_, self.classes_, self.value_range_)
 
+    def shares(self, data: ImageDataset) -> np.ndarray:
+        """How much each image is of each class (images x classes, rows sum to 1), as the released edges say. Free.
+
+        A linear discriminant on edge features. Soft labels for samples: one that looks like two classes says so.
+        """
+        shape = self._fitted().colours
+        if (refiner := self.refiner_) is None:
+            raise InputError("this generator has not looked at edges. Fit it with `edges` above 0.")
+        if not isinstance(data, ImageDataset) or data.shape != self.shape_:
+            raise InputError(f"`data` must be an `ImageDataset` of images of shape {self.shape_}.")
+        return _in_chunks(lambda _, part: _shares(refiner, part), data.flat().reshape(len(data), *shape))
+
     def save(self, path: str | Path) -> None:
         """Write the release: a new folder with the moments and the certificate, and nothing private."""
         mixture = self._fitted()
@@ -219,9 +231,7 @@ class ImageMoments(BaseEstimator):
         plain = _in_chunks(
             lambda start, part: _plain_edges(mixture, jax.random.fold_in(key, start), part), drawn
         ).astype(np.float64)
-        pictures = np.asarray(data.images).reshape(len(data), *mixture.colours)
-        low, high = data.value_range
-        features = _in_chunks(lambda _, part: _edges((part.astype(jnp.float32) - low) / (high - low)), pictures)
+        features = _in_chunks(lambda _, part: _edges(part), data.flat().reshape(len(data), *mixture.colours))
         return edge_look(features.astype(np.float64), data.labels, plain, drawn, plan, budget)
 
     def _refine_by(self, moments: EdgeMoments | None) -> None:
@@ -266,6 +276,11 @@ def _draw(mixture: Mixture, refiner: Refiner | None, key: jax.Array, classes: ja
 @jax.jit
 def _plain_edges(mixture: Mixture, key: jax.Array, classes: jax.Array) -> jax.Array:
     return EdgeMap()(mixture.pictures(mixture.images(key, classes)))
+
+
+@jax.jit
+def _shares(refiner: Refiner, images: jax.Array) -> jax.Array:
+    return refiner.shares(images)
 
 
 @jax.jit

@@ -15,7 +15,7 @@ from jaxtyping import Array
 from understudy.images.edges import EdgeMap
 from understudy.methods.image_moments.edge_look import EdgeMoments
 
-STEPS = 100
+STEPS = 200
 _RATE = 0.02
 # How much a pixel's square move counts beside the squared distance of features along an axis.
 _STAY = 1e-4

@@ -1,0 +1,269 @@
+"""The image generator, measured: a convolutional network learns from samples alone and is scored on real images.
+
+    python benchmarks/bench_images.py --data fashion --epsilon 1 --seeds 0 1 2 3 4 --out images.json
+    python benchmarks/bench_images.py --data fashion --part ablation --seeds 0 1 --out images.json
+
+Part `final` looks at the test images, once a run; every setting was chosen on 5,000 training images that part `ablation`
+holds out. The JSON is rewritten after each figure; rows that a file has already are kept, and not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from understudy import images
+from understudy.benchmarks.machine import machine, versions
+from understudy.evaluation.image_networks import ConvNet
+from understudy.images import ImageDataset
+from understudy.images.deform import Affine
+from understudy.methods.image_moments import ImageMoments, edge_look
+
+DELTA = 1e-5
+
+# ---- recipes: chosen on held-out training images ----------------------------------------------------------------
+
+GENERATOR: dict[str, dict[str, Any]] = {
+    "mnist": {"straight": True, "edges": 0.6},
+    "fashion": {"frequencies": 18, "edges": 0.6},
+}
+# Labels: the class a sample was drawn for ("drawn"), the shares that its edges show ("shares"), or their mean ("both").
+TRAINING: dict[str, dict[str, Any]] = {
+    "mnist": {"labels": "drawn", "affine": Affine(), "contrast": True},
+    "fashion": {"labels": "shares", "affine": Affine(0.05, 0.05, 0.05, 1.0), "contrast": False},
+}
+# What is left out or changed: settings of the generator, of the training, constants of the look at edges.
+Changed = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
+NOTHING: Changed = ({}, {}, {})
+BARE: dict[str, Changed] = {
+    "as recommended": NOTHING,
+    "no look at edges": ({"edges": 0.0}, {"labels": "drawn"}, {}),
+    "labels: drawn": ({}, {"labels": "drawn"}, {}),
+    "labels: shares": ({}, {"labels": "shares"}, {}),
+    "labels: both": ({}, {"labels": "both"}, {}),
+    "samples not moved": ({}, {"labels": "shares", "moved": False}, {}),
+    "axes not stretched": ({}, {}, {"_FLOOR": 1e3}),
+    "edges: 0.4 of the precision": ({"edges": 0.4}, {}, {}),
+    "edges: 0.8 of the precision": ({"edges": 0.8}, {}, {}),
+    "not deformed": ({}, {"affine": None}, {}),
+    "20,000 samples": ({}, {"count": 20_000}, {}),
+}
+ABLATION: dict[str, dict[str, Changed]] = {
+    "mnist": {
+        **BARE,
+        "not straightened": ({"straight": False}, {}, {}),
+        "contrast as it is": ({}, {"contrast": False}, {}),
+    },
+    "fashion": {
+        **BARE,
+        "14 x 14 frequencies": ({"frequencies": 14}, {}, {}),
+        "contrast stretched": ({}, {"contrast": True}, {}),
+    },
+}
+
+
+def data(name: str, final: bool, small: bool) -> tuple[ImageDataset, ImageDataset]:
+    """What the generator sees, and what the network is scored on."""
+    whole = images.load(name)
+    order = np.random.default_rng(0).permutation(len(whole))[: 3000 if small else None]
+    held = len(order) // 12
+    train, test = (
+        (whole, images.load(name, "test")) if final else (whole.take(order[:-held]), whole.take(order[-held:]))
+    )
+    return (train.take(order), test.take(slice(0, 250))) if small and final else (train, test)
+
+
+# ---- a convolutional network, everything on the device ------------------------------------------------------------
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _run(static: Any, affine: Affine | None, contrast: bool, batch: int, carried: Any, made: Any, key: Any, steps: Any) -> Any:  # fmt: skip
+    pixels, targets = made
+
+    def loss(weights: Any, x: Any, y: Any) -> Any:
+        return optax.softmax_cross_entropy(jax.vmap(eqx.combine(weights, static))(x), y).mean()
+
+    def step(number: Any, carried: Any) -> Any:
+        weights, state, average = carried
+        choosing, moving, stretching = jax.random.split(jax.random.fold_in(key, number), 3)
+        places = jax.random.randint(choosing, (batch,), 0, len(pixels))
+        x = pixels[places].astype(jnp.float32) / 255
+        if affine is not None:
+            x = affine.apply(moving, x)
+        if contrast:  # samples are greyer than writing: a random stretch of their range, chosen publicly
+            floor, ceiling = jax.random.uniform(stretching, (2, batch, 1, 1, 1))
+            x = jnp.clip((x - 0.25 * floor) / (1 - 0.25 * floor - 0.35 * ceiling), 0, 1)
+        slope = jax.grad(loss)(weights, _standard(x), targets[places])
+        updates, state = optax.scale_by_adam().update(slope, state)
+        rate = 5e-4 * (1 + jnp.cos(jnp.pi * number / steps))
+        weights = jax.tree.map(lambda w, u: w - rate * (u + 1e-4 * w), weights, updates)
+        return weights, state, jax.tree.map(lambda a, w: 0.99 * a + 0.01 * w, average, weights)
+
+    return jax.lax.fori_loop(0, steps, step, carried)
+
+
+def _standard(x: Any) -> Any:
+    """By public numbers, channels first."""
+    return jnp.moveaxis((x - 0.3) / 0.35, 3, 1)
+
+
+@partial(jax.jit, static_argnums=0)
+def _scores(static: Any, weights: Any, x: Any) -> Any:
+    return jax.vmap(eqx.combine(weights, static))(_standard(x.astype(jnp.float32) / 255))
+
+
+def convnet(made: ImageDataset, targets: np.ndarray, test: ImageDataset, *, steps: int, kernels: int, affine: Affine | None, contrast: bool, seed: int) -> float:  # fmt: skip
+    """Accuracy on real images of the ConvNet of the distillation papers (3 blocks, 128 kernels), averaged over its last steps."""
+    pixels, seen = (one.images.reshape(len(one), *one.shape[:2], -1) for one in (made, test))
+    shape = pixels.shape[1:]
+    model = ConvNet((shape[2], *shape[:2]), targets.shape[1], key=jax.random.key(seed), kernels=kernels)
+    weights, static = eqx.partition(model, eqx.is_inexact_array)
+    start = (weights, optax.scale_by_adam().init(weights), weights)
+    on_device = (jnp.asarray(pixels), jnp.asarray(targets, jnp.float32))
+    batch = min(256, len(pixels))
+    _, _, average = _run(static, affine, contrast, batch, start, on_device, jax.random.key(seed + 1), steps)
+    size = 250
+    found = [np.asarray(_scores(static, average, jnp.asarray(seen[i : i + size]))) for i in range(0, len(seen), size)]
+    return float((np.concatenate(found).argmax(axis=1) == test.labels).mean())
+
+
+# ---- runs -------------------------------------------------------------------------------------------------------
+
+
+class Results:
+    """Rows as they come, on disk after each; a row that is there already is not run again."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        self.rows: list[dict[str, Any]] = known.get("rows", [])
+        self.commands: list[str] = known.get("commands", [])
+        self.commands.append("python benchmarks/bench_images.py " + " ".join(sys.argv[1:]))
+
+    def has(self, **facts: Any) -> bool:
+        return any(all(row.get(name) == value for name, value in facts.items()) for row in self.rows)
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+        print(json.dumps(row), flush=True)
+        device = jax.devices()[0]
+        body = {
+            "commands": self.commands,
+            "machine": {**machine(), "accelerator": getattr(device, "device_kind", str(device))},
+            "versions": versions(),
+            "note": "Noise has fixed seeds, for repeatability. Seconds were measured on a machine that did other work as well.",
+            "rows": self.rows,
+        }
+        self.path.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
+
+
+class Made(NamedTuple):
+    """A release's samples with their labels, and what it took."""
+
+    samples: ImageDataset
+    targets: np.ndarray
+    judge: float | None
+    epsilon: float
+    fit: float
+    sample: float
+
+
+def make(facts: dict[str, Any], changed: Changed, sets: tuple[ImageDataset, ImageDataset], small: bool) -> Made:
+    """Touches the real images that `sets` holds: one release, its samples and their labels."""
+    train, test = sets
+    training = {**TRAINING[facts["data"]], **changed[1]}
+    settings = {**GENERATOR[facts["data"]], **changed[0], **({"frequencies": 6} if small else {})}
+    usual = {name: getattr(edge_look, name) for name in changed[2]}
+    for name, value in changed[2].items():
+        setattr(edge_look, name, value)
+    seed, clock = facts["seed"], [time.perf_counter()]
+    generator = ImageMoments(facts["epsilon"], DELTA, **settings, random_state=seed, unsafe_noise_seed=seed).fit(train)
+    for name, value in usual.items():
+        setattr(edge_look, name, value)
+    clock.append(time.perf_counter())
+    kept = generator.refiner_
+    if not training.get("moved", True):
+        generator.refiner_ = None
+    samples = generator.sample(500 if small else training.get("count", 100_000), seed)
+    clock.append(time.perf_counter())
+    generator.refiner_ = kept
+    targets = np.eye(len(samples.classes))[samples.labels]
+    if training["labels"] != "drawn":
+        shares = generator.shares(samples)
+        targets = shares if training["labels"] == "shares" else (shares + targets) / 2
+    judge = None if kept is None else float((generator.shares(test).argmax(axis=1) == test.labels).mean())
+    return Made(samples, targets, judge, generator.certificate_.epsilon, clock[1] - clock[0], clock[2] - clock[1])
+
+
+def run(results: Results, chosen: argparse.Namespace, sets: tuple[ImageDataset, ImageDataset], todo: list[tuple[dict[str, Any], Changed]]) -> None:  # fmt: skip
+    """One network after the other; the next release is made while a network trains."""
+    small = chosen.small
+    with ThreadPoolExecutor(1) as pool:
+        ahead = pool.submit(make, *todo[0], sets, small) if todo else None
+        for place, (facts, changed) in enumerate(todo):
+            assert ahead is not None
+            made = ahead.result()
+            ahead = pool.submit(make, *todo[place + 1], sets, small) if place + 1 < len(todo) else None
+            began = time.perf_counter()
+            options = {**TRAINING[facts["data"]], **changed[1]}
+            accuracy = convnet(
+                made.samples, made.targets, sets[1], steps=4 if small else chosen.steps, kernels=8 if small else 128,
+                affine=options["affine"], contrast=options["contrast"], seed=facts["seed"],
+            )  # fmt: skip
+            seconds = {"fit": made.fit, "sample": made.sample, "train": time.perf_counter() - began}
+            results.add(
+                {
+                    **facts,
+                    "accuracy": round(accuracy, 4),
+                    "accuracy_of_shares": made.judge,
+                    "epsilon_spent": made.epsilon,
+                    "samples": len(made.samples),
+                    "steps": chosen.steps,
+                    "seconds": {name: round(value, 1) for name, value in seconds.items()},
+                }
+            )
+            if chosen.pictures and facts["seed"] == 0 and changed == NOTHING:
+                chosen.pictures.mkdir(parents=True, exist_ok=True)
+                name = f"{facts['data']}-{facts['epsilon']:g}.png"
+                images.write_grid(made.samples.take(slice(0, 400)), chosen.pictures / name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", choices=list(GENERATOR), required=True)
+    parser.add_argument("--part", choices=["final", "ablation"], default="final")
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--only", nargs="+", help="Of the ablation, these variants.")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--pictures", type=Path, help="Folder for pictures of the releases with seed 0.")
+    parser.add_argument("--small", action="store_true", help="Everything tiny, to try the script.")
+    chosen = parser.parse_args()
+    results = Results(chosen.out)
+    final = chosen.part == "final"
+    variants = {"as recommended": NOTHING} if final else ABLATION[chosen.data]
+    todo = []
+    for seed in chosen.seeds:
+        for epsilon in chosen.epsilon:
+            for name, changed in variants.items():
+                facts = {"part": chosen.part, "data": chosen.data, "epsilon": epsilon, "seed": seed, "variant": name}
+                if (chosen.only is None or name in chosen.only) and not results.has(**facts):
+                    todo.append((facts, changed))
+    run(results, chosen, data(chosen.data, final, chosen.small), todo)
+
+
+if __name__ == "__main__":
+    main()
