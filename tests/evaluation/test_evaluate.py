@@ -278,7 +278,7 @@ def test_an_interrupted_run_goes_on_and_a_further_table_costs_only_itself(tmp_pa
     assert calls == []
     assert run("a", "b")["a"] == first["a"]
     assert len(calls) == 4
-    (file,) = tmp_path.iterdir()
+    (file,) = tmp_path.glob("*.jsonl")
     assert file.stat().st_mode & 0o077 == 0, "scores on real rows are for their owner alone"
     lines = [json.loads(line) for line in file.read_text().splitlines() if line]
     assert all("auroc" in line for line in lines)
