@@ -119,6 +119,29 @@ def test_every_look_is_charged_and_noisy(monkeypatch: pytest.MonkeyPatch) -> Non
         assert drawn[place][0].noise_multiplier == plan.looks()[place].noise_multiplier
 
 
+def test_nothing_leaves_but_what_the_mechanism_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With releases that do not depend on the records, two different sets of images give the same generator."""
+
+    def blind(self: ClippedMoments, rows: Any, *_: Any) -> Moments:
+        rng = np.random.default_rng(0)
+        classes, d = len(self.clips), np.shape(rows)[1]
+        products = {"full": (classes, d, d), "diagonal": (classes, d), "none": (classes, 0)}[self.products]
+        root = rng.normal(size=products)
+        return Moments(
+            np.full(classes, 100.0), rng.normal(size=(classes, d)),
+            root @ root.swapaxes(1, 2) if self.products == "full" else root**2, 1.0, np.ones(classes), np.ones(classes),
+        )  # fmt: skip
+
+    monkeypatch.setattr(ClippedMoments, "release", blind)
+    dark = ImageDataset(np.zeros((300, 8, 8), np.uint8), np.zeros(300, np.int64), bars(3).classes)
+    one, other = (ImageMoments(1.0, frequencies=3, edges=0.5, random_state=0).fit(data) for data in (bars(300), dark))
+    assert np.array_equal(one.sample(9, 0).images, other.sample(9, 0).images)
+    assert one.edge_moments_ is not None
+    assert other.edge_moments_ is not None
+    for mine, theirs in zip(one.edge_moments_, other.edge_moments_, strict=True):
+        assert np.array_equal(mine, theirs)
+
+
 def test_the_released_moments_are_those_of_the_records() -> None:
     rng = np.random.default_rng(0)
     root = rng.normal(size=(6, 6)) / 20
