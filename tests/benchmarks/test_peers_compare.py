@@ -82,18 +82,22 @@ def test_a_peer_that_is_absent_fails_or_is_slow_is_a_row_that_says_so(
     assert "make peers" in compare.synthesise("dpmm", "mst", tmp_path, 5)["error"]
     monkeypatch.setattr(make_env, "interpreter", lambda name: Path(sys.executable))
     assert "failed: ModuleNotFoundError" in compare.synthesise("dpmm", "mst", tmp_path, 60)["error"]
-    assert "did not end within 0.01 s" in compare.synthesise("dpmm", "mst", tmp_path, 0.01)["error"]
+    assert "s by the clock" in compare.synthesise("dpmm", "mst", tmp_path, 0.001)["error"]
+    hungry = tmp_path / "hungry.py"
+    hungry.write_text((PEERS / "quality_worker.py").read_text().replace("    main(", "    while True: pass\n    main("))
+    monkeypatch.setattr(compare, "WORKER", hungry)
+    assert compare.synthesise("dpmm", "mst", tmp_path, 1)["error"] == "did not end within 1 processor seconds"
 
 
-def test_results_have_the_shape_of_a_benchmark(compare: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from understudy.benchmarks.document import document
+def test_results_make_a_page(compare: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from understudy.benchmarks.comparison import comparison
 
     monkeypatch.setattr(compare, "RESULT", tmp_path / "comparison-full.json")
     good = {"dataset": "adult", "library": "dpmm", "method": "mst", "label": "dpmm: MST", "auroc": 0.8, "auprc": 0.6}
     good |= {"fit_seconds": 12.0, "peak_memory_mb": 300.0}
     late = {"dataset": "adult", "library": "dpmm", "method": "aim", "label": "dpmm: AIM", "error": "did not end"}
     compare.write({"adult/dpmm/mst": good, "adult/dpmm/aim": late})
-    page = document(tmp_path)
-    assert "| dpmm: MST | 0.800 | 0.600 | 12 | 300 |" in page
-    assert "| dpmm: AIM |  |  |  |  | did not end |" in page
-    assert "| smartnoise: MST |  |  |  |  | not measured yet |" in page
+    page = comparison(tmp_path)
+    assert "| dpmm: MST | **0.800** | 0.600 | 12 | 300 |" in page
+    assert "| dpmm: AIM | – (1) |  |  |  |" in page
+    assert "- (1) did not end" in page
