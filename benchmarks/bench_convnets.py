@@ -1,17 +1,20 @@
 """One look at images, then distilled sets of several sizes: for kernel ridge regression and for a ConvNet; beside DP-KIP.
 
     python benchmarks/bench_convnets.py ours --name mnist --epsilon 1 --seeds 5 --out convnets_mnist.json
+    python benchmarks/bench_convnets.py krr --name mnist --epsilon 1 --seeds 5 --out convnets_krr.json
     python benchmarks/bench_convnets.py ablation --name mnist --out convnets_ablation.json
     python benchmarks/bench_convnets.py table2 --name mnist --seeds 3 --out convnets_table2.json
     python benchmarks/bench_convnets.py start --name mnist --out convnets_start.json
+    python benchmarks/bench_convnets.py merge --files convnets_*.json --out benchmarks/results/distill_convnets.json
 
-The JSON is rewritten after every figure. `ours` and `table2` learn from all training images and look at the test images;
+The JSON is rewritten after every figure. `ours`, `krr` and `table2` learn from all training images and look at the test images;
 the others hold 5,000 training images out and look at those. `--small` shrinks everything, to try the script.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,80 +30,117 @@ from understudy.benchmarks.dpkip_images import RECIPES, SETTINGS
 from understudy.learn.convnet_training import Lessons, train_convnet
 from understudy.learn.krr import one_hot
 from understudy.methods import DPKIP, ImageMoments, OneLook, OneLookConvNet
+from understudy.methods.distillation.convlook import Public
 from understudy.methods.distillation.matching import Deformation
 from understudy.methods.distillation.training import Support
 
 CONVNET_SIZES = (10, 20, 50)
 KRR_SIZES = (10, 50)
-SMALL: dict[str, Any] = {"steps": 3, "batch": 8, "samples": 60, "teachers": 1, "train_steps": 4, "width": 4}
+NOTE = (
+    "Accuracies: `ours` and `table2` on the test images; `ablation` and `start` on 5,000 training images that were held out. In "
+    "the summary they are in per cent, with the least and the greatest of the runs. Generators' noise has fixed seeds, so that "
+    "figures can be had again; DP-KIP's in `table2` has none."
+)
+SMALL: dict[str, Any] = {
+    "steps": 3,
+    "batch": 8,
+    "samples": 60,
+    "teachers": 1,
+    "teacher_steps": 4,
+    "train_steps": 4,
+    "width": 4,
+}
 
 
 def ours(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
-    """The recommended recipes: one look for the networks, one for the regression, each at the whole budget."""
+    """The recommended recipe for a ConvNet, in three sizes from one release."""
     data = Data(name, True, small)
     for seed in seeds:
-        distil_and_score(results, data, name, epsilon, seed, small, {}, "ours")
+        maker, public = _release(results, data, name, epsilon, seed, {}, small, "ours")
+        for per_class in CONVNET_SIZES:
+            _score(results, data, maker, public, per_class, seed, small, "ours")
+
+
+def regression(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
+    """The recommended recipe for kernel ridge regression."""
+    data = Data(name, True, small)
+    recipe: dict[str, Any] = RECIPES[name]["krr"] | ({"steps": 3, "batch": 50} if small else {})
+    for seed in seeds:
+        for per_class in KRR_SIZES:
+            began = time.perf_counter()
+            made = OneLook(epsilon, DELTA, per_class, **recipe, random_state=seed, unsafe_noise_seed=100 + seed)
+            results.add(
+                "ours", dataset=name, epsilon=epsilon, seed=seed, learner="KRR", per_class=per_class,
+                accuracy=made.fit(data.train).score(data.test), seconds=time.perf_counter() - began,
+            )  # fmt: skip
 
 
 def ablation(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
     """What each ingredient gives, at 20 a class, on held-out training images."""
     data = Data(name, False, small)
     chosen = RECIPES[name]["convnet"]
-    without: dict[str, dict[str, Any]] = {"all": {}, "one-hot labels": {"softness": None}, "not matched": {"steps": 0}}
-    without |= {f"without {k}": {k: 0.0} for k in ("edges", "stretch") if chosen.get(k)}
-    without |= {"not straightened": {"straight": False}} if chosen.get("straight") else {}
     for seed in seeds:
-        for what, change in without.items():
-            distil_and_score(results, data, name, epsilon, seed, small, change, what, sizes=(20,), krr=False)
+        maker, public = _release(results, data, name, epsilon, seed, {}, small, "ablation")
+        _score(results, data, maker, public, 20, seed, small, "ablation", what="all")
+        _score(results, data, maker, public, 20, seed, small, "ablation", what="one-hot labels", hard=True)
+        _score(results, data, maker, public, 20, seed, small, "ablation", what="samples as they are", moved=False)
+        if chosen.get("mixed"):
+            maker.set_params(mixed=False)
+            _score(results, data, maker, public, 20, seed, small, "ablation", what="not mixed")
+        for key, off in (("edges", 0.0), ("stretch", 0.0), ("straight", False)):
+            if chosen.get(key):
+                what = f"without {key}"
+                maker, public = _release(results, data, name, epsilon, seed, {key: off}, small, "ablation", what)
+                _score(results, data, maker, public, 20, seed, small, "ablation", what=what)
 
 
-def distil_and_score(
-    results: Results, data: Data, name: str, epsilon: float, seed: int, small: bool, change: dict[str, Any], what: str,
-    sizes: tuple[int, ...] = CONVNET_SIZES, krr: bool = True,
-) -> None:  # fmt: skip
-    """One release with noise from a fixed seed, so that the figure can be had again, and what is distilled from it."""
+def _release(
+    results: Results, data: Data, name: str, epsilon: float, seed: int, change: dict[str, Any], small: bool, part: str,
+    what: str | None = None,
+) -> tuple[OneLookConvNet, Public]:  # fmt: skip
+    """A release with noise from a fixed seed, so that the figure can be had again; samples of it, and their teachers."""
     began = time.perf_counter()
     settings: dict[str, Any] = {**RECIPES[name]["convnet"], **change, **(SMALL if small else {})}
-    soft, steps = settings.pop("softness", 1.0), settings.pop("steps", 1000)
     look = {k: v for k, v in settings.items() if k in ("straight", "frequencies", "edges")}
     generator = ImageMoments(epsilon, DELTA, **look, random_state=seed, unsafe_noise_seed=100 + seed).fit(data.train)
     fitted = time.perf_counter() - began
-    maker = OneLookConvNet(
-        epsilon, DELTA, 1, **settings, steps=max(steps, 1), softness=soft or 1.0, random_state=seed
-    )  # fmt: skip
+    maker = OneLookConvNet(epsilon, DELTA, **settings, random_state=seed)
     public = maker.prepare(generator)
     right = [float((one.predict(data.test_rows) == data.test.labels).mean()) for one in public.teachers]
-    facts = {"dataset": name, "epsilon": epsilon, "seed": seed}
-    results.add(what, **facts, learner="ConvNet on samples", accuracy=float(np.mean(right)), look_s=fitted)
-    for per_class in sizes:
-        maker.set_params(per_class=min(per_class, 5) if small else per_class)
-        began = time.perf_counter()
-        support = _distilled(maker, public, seed, soft is None, steps == 0)
-        learner = maker.train(support, data.train.shape, seed)
-        accuracy = float((learner.predict(data.test_rows) == data.test.labels).mean())
-        seconds = time.perf_counter() - began
-        results.add(what, **facts, learner="ConvNet", per_class=per_class, accuracy=accuracy, seconds=seconds)
-    for per_class in KRR_SIZES if krr else ():
-        began = time.perf_counter()
-        recipe: dict[str, Any] = RECIPES[name]["krr"] | ({"steps": 3, "batch": 50} if small else {})
-        made = OneLook(epsilon, DELTA, per_class, **recipe, random_state=seed, unsafe_noise_seed=100 + seed)
-        accuracy = made.fit(data.train).score(data.test)
-        seconds = time.perf_counter() - began
-        results.add(what, **facts, learner="KRR", per_class=per_class, accuracy=accuracy, seconds=seconds)
+    told = {} if what is None else {"what": what}
+    results.add(
+        part, dataset=name, epsilon=epsilon, seed=seed, learner="ConvNet on samples", **told,
+        accuracy=float(np.mean(right)), look_s=fitted, samples_and_teachers_s=time.perf_counter() - began - fitted,
+    )  # fmt: skip
+    return maker, public
 
 
-def _distilled(maker: OneLookConvNet, public: Any, seed: int, hard: bool, unmoved: bool) -> Support:
-    """The distilled set; with one-hot labels, or with samples as they are, for the ablation."""
-    if unmoved:
-        start = np.moveaxis(public.samples[:, : maker.per_class], 0, 1)
-        rows = start.reshape(-1, int(np.prod(start.shape[2:])))
-        labels = np.mean([teacher.scores(rows) for teacher in public.teachers], axis=0) / maker.softness
-        return Support(jnp.asarray(rows.astype(np.float32) / 255), jnp.asarray(labels))
-    support = maker.distil(public, jax.random.key(seed))
-    if not hard:
-        return support
-    classes = np.arange(len(support.points)) % len(public.samples)
-    return Support(support.points, jnp.asarray(20 * one_hot(classes, len(public.samples))))
+def _score(
+    results: Results, data: Data, maker: OneLookConvNet, public: Public, per_class: int, seed: int, small: bool, part: str,
+    *, what: str | None = None, hard: bool = False, moved: bool = True,
+) -> None:  # fmt: skip
+    """A distilled set, and the accuracy of a network trained on it."""
+    began = time.perf_counter()
+    maker.set_params(per_class=min(per_class, 5) if small else per_class)
+    support = maker.distil(public, jax.random.key(seed)) if moved else _as_they_are(maker, public)
+    if hard:
+        classes = np.arange(len(support.points)) % len(public.samples)
+        support = Support(support.points, jnp.asarray(20 * one_hot(classes, len(public.samples))))
+    learner = maker.train(support, data.train.shape, seed)
+    accuracy = float((learner.predict(data.test_rows) == data.test.labels).mean())
+    told = {} if what is None else {"what": what}
+    results.add(
+        part, dataset=data.name, epsilon=maker.epsilon, seed=seed, learner="ConvNet", per_class=per_class, **told,
+        accuracy=accuracy, seconds=time.perf_counter() - began,
+    )  # fmt: skip
+
+
+def _as_they_are(maker: OneLookConvNet, public: Public) -> Support:
+    """The samples that distillation would start from, with the teachers' labels."""
+    start = np.moveaxis(public.samples[:, : maker.per_class], 0, 1)
+    rows = start.reshape(-1, int(np.prod(start.shape[2:])))
+    labels = np.mean([teacher.scores(rows) for teacher in public.teachers], axis=0) / maker.softness
+    return Support(jnp.asarray(rows.astype(np.float32) / 255), jnp.asarray(labels))
 
 
 def table2(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
@@ -154,19 +194,52 @@ def start(results: Results, name: str, epsilon: float, seeds: range, small: bool
             )  # fmt: skip
 
 
-PARTS = {"ours": ours, "ablation": ablation, "table2": table2, "start": start}
+def merge(files: list[Path], out: Path) -> None:
+    """One result of several runs: their commands and machines, all rows, and the mean and spread over seeds."""
+    bodies = [json.loads(file.read_text("utf-8")) for file in files]
+    rows = [row for body in bodies for row in body["rows"] if "accuracy" in row]
+    groups: dict[tuple[Any, ...], list[float]] = {}
+    keys = ("part", "dataset", "epsilon", "learner", "images", "what", "per_class")
+    for row in rows:
+        told = {**row, "epsilon": round(row["epsilon"], 1)}
+        groups.setdefault(tuple(told.get(key) for key in keys), []).append(100 * row["accuracy"])
+    summary = [
+        {
+            **{key: value for key, value in zip(keys, group, strict=True) if value is not None},
+            "runs": len(found),
+            "mean": round(float(np.mean(found)), 2),
+            "low": round(min(found), 2),
+            "high": round(max(found), 2),
+        }
+        for group, found in groups.items()
+    ]
+    facts = {"machine": bodies[0]["machine"], "versions": bodies[0]["versions"]}
+    lines = {
+        name: ",\n".join("  " + json.dumps(row) for row in part)
+        for name, part in (("summary", summary), ("rows", rows))
+    }
+    head = json.dumps({"commands": [body["command"] for body in bodies], "note": NOTE, **facts}, indent=1)[:-2]
+    text = "".join(f',\n "{name}": [\n{part}\n ]' for name, part in lines.items())
+    out.write_text(f"{head}{text}\n}}\n", "utf-8")
+
+
+PARTS = {"ours": ours, "krr": regression, "ablation": ablation, "table2": table2, "start": start}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("part", choices=list(PARTS), nargs="+")
-    parser.add_argument("--name", choices=["mnist", "fashion"], required=True)
+    parser.add_argument("part", choices=[*PARTS, "merge"], nargs="+")
+    parser.add_argument("--name", choices=["mnist", "fashion"], default="mnist")
+    parser.add_argument("--files", type=Path, nargs="*", help="what `merge` makes one result of")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=1, help="how many, from --first on")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--small", action="store_true")
     chosen = parser.parse_args()
+    if chosen.part == ["merge"]:
+        merge(chosen.files, chosen.out)
+        return
     results = Results(chosen.out, chosen.small, "bench_convnets.py")
     images.load(chosen.name)
     for part in chosen.part:

@@ -68,6 +68,7 @@ class Data:
     """A named set, split: the last 5,000 of a fixed shuffle of the training rows are held out for choices."""
 
     def __init__(self, name: str, final: bool, small: bool) -> None:
+        self.name = name
         whole = images.load(name)
         order = np.random.default_rng(0).permutation(len(whole))
         if small:

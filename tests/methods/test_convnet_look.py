@@ -23,7 +23,7 @@ from understudy.methods import ImageMoments, OneLookConvNet
 from understudy.methods.distillation.matching import Deformation, Matching, match_samples
 
 QUICK: dict[str, Any] = {
-    "steps": 50, "batch": 8, "samples": 40, "teachers": 1, "train_steps": 100, "width": 4, "frequencies": 4, "random_state": 0,
+    "steps": 50, "batch": 8, "samples": 40, "teachers": 1, "teacher_steps": 100, "train_steps": 100, "width": 4, "frequencies": 4, "random_state": 0,
 }  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def test_images_are_distilled_with_soft_labels(made: OneLookConvNet) -> None:
 
 @pytest.mark.slow
 def test_the_predictor_is_a_network_trained_on_the_released_bytes() -> None:
-    settings: dict[str, Any] = QUICK | {"train_steps": 500, "width": 8}
+    settings: dict[str, Any] = QUICK | {"teacher_steps": 500, "train_steps": 500, "width": 8}
     made = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300))
     np.testing.assert_allclose(made.distilled_.flat(), np.asarray(made.support_.points), atol=1e-6)
     shares = made.predict_proba(bars(30, 3))
@@ -121,7 +121,16 @@ def _refused(match: str, data: Any = None, **settings: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"teachers": 0}, {"width": 0}, {"train_steps": 0}, {"softness": 0.0}, {"stretch": 1.0}, {"samples": 1}]
+    "settings",
+    [
+        {"teachers": 0},
+        {"width": 0},
+        {"train_steps": 0},
+        {"teacher_steps": 0},
+        {"softness": 0.0},
+        {"stretch": 1.0},
+        {"samples": 1},
+    ],
 )
 def test_settings_that_make_no_sense_cost_nothing(settings: dict[str, Any]) -> None:
     _refused(f"`{next(iter(settings))}`", **settings)

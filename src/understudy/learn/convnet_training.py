@@ -30,7 +30,8 @@ class Deform(Protocol):
 class Lessons(NamedTuple):
     """How a network is trained: Adam on cross-entropy, its rate falling to zero along a cosine; no choice between stages.
 
-    The weights that count are the running mean of those that were trained, with `memory` steps of memory.
+    The weights that count are the running mean of those that were trained, with `memory` steps of memory. `mixed` trains on
+    weighted means of two images and of their labels (mixup, Zhang et al. 2018), which few images ask for.
     """
 
     steps: int = 1200
@@ -39,6 +40,7 @@ class Lessons(NamedTuple):
     decay: float = 1e-4
     memory: float = 100.0
     width: int = 128
+    mixed: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,9 +105,12 @@ def _train(
         (network, state, mean), (key, rate) = carried, now
         choosing, moving = jax.random.split(key)
         places = jax.random.randint(choosing, (lessons.batch,), 0, len(images))
-        x = _unit(images[places])
+        x, y = _unit(images[places]), wanted[places]
         x = x if deform is None else deform.apply(moving, x)
-        updates, state = _ADAM.update(jax.grad(loss)(network, x, wanted[places]), state)
+        if lessons.mixed:  # places are random: so is the one at the same place from the end
+            share = jax.random.uniform(jax.random.fold_in(moving, 1), (lessons.batch,))
+            x, y = (_mixed(share, part) for part in (x, y))
+        updates, state = _ADAM.update(jax.grad(loss)(network, x, y), state)
         network = jax.tree.map(lambda w, u: w - rate * (u + lessons.decay * w), network, updates)
         mean = jax.tree.map(lambda m, w: m + (w - m) / lessons.memory, mean, network)
         return (network, state, mean), None
@@ -116,6 +121,11 @@ def _train(
 @jax.jit
 def _logits(network: ConvNet, images: Array) -> Array:
     return logits(network, _unit(images))
+
+
+def _mixed(share: Array, values: Array) -> Array:
+    share = share.reshape(-1, *[1] * (values.ndim - 1))
+    return share * values + (1 - share) * values[::-1]
 
 
 def _unit(images: Array) -> Array:

@@ -18,12 +18,14 @@ from understudy.methods.distillation.domain import Domain, ImageDomain
 from understudy.methods.distillation.matching import Deformation, Matching, match_samples, train_teachers
 from understudy.methods.distillation.training import Support
 from understudy.methods.image_moments import ImageMoments
+from understudy.methods.image_moments.refiner import Refiner
 from understudy.privacy import Budget, Certificate
 from understudy.privacy.events import check_count, check_positive
 from understudy.tables import Schema
 
 # Three blocks of pooling leave something of images of this side.
 _SMALLEST = 8
+_AT_ONCE = 1000
 
 
 class Public(NamedTuple):
@@ -47,7 +49,8 @@ class OneLookConvNet(Distiller):
     softness : what the teachers' logits are divided by to make labels.
     steps, batch, learning_rate : of the matching; `batch` samples of each class are looked at in a step.
     stretch : how far the contrast of samples is stretched at random (0: not), since those of Gaussians are grey.
-    width : kernels a block. train_steps : of teachers, and of the network that `predict` trains.
+    width : kernels a block. teacher_steps, train_steps : of teachers, and of the network that `predict` trains.
+    mixed : train that network on weighted means of two images and labels.
     """
 
     method: ClassVar[str] = "one-look-convnet"
@@ -65,14 +68,16 @@ class OneLookConvNet(Distiller):
         learning_rate: float = 1e-2,
         samples: int = 4000,
         teachers: int = 4,
-        softness: float = 4.0,
+        softness: float = 2.0,
         stretch: float = 0.0,
         frequencies: int | None = None,
         straight: bool = False,
         components: int = 1,
         edges: float = 0.0,
         width: int = 128,
+        teacher_steps: int = 3000,
         train_steps: int = 1500,
+        mixed: bool = False,
         random_state: int | None = None,
         unsafe_noise_seed: int | None = None,
     ) -> None:
@@ -91,13 +96,15 @@ class OneLookConvNet(Distiller):
         self.components = components
         self.edges = edges
         self.width = width
+        self.teacher_steps = teacher_steps
         self.train_steps = train_steps
+        self.mixed = mixed
         self.random_state = random_state
         self.unsafe_noise_seed = unsafe_noise_seed
 
     def _check(self) -> None:
         super()._check()
-        for name in ("teachers", "width", "train_steps"):
+        for name in ("teachers", "width", "teacher_steps", "train_steps"):
             check_count(name, getattr(self, name))
         check_positive("softness", self.softness)
         if not 0 <= self.stretch < 1:
@@ -147,8 +154,10 @@ class OneLookConvNet(Distiller):
         low, high = made.value_range
         pixels = made.images if (low, high) == (0, 255) else np.rint(made.flat() * 255).astype(np.uint8)
         samples = np.moveaxis(pixels.reshape(self.samples, classes, *shape), 1, 0)
-        lessons = Lessons(self.train_steps, width=self.width)
-        return Public(samples, train_teachers(samples, self._deformation(), lessons, self.teachers, self._seed()))
+        labels = None if generator.refiner_ is None else _edge_labels(generator.refiner_, samples)
+        lessons = Lessons(self.teacher_steps, width=self.width)
+        taught = train_teachers(samples, labels, self._deformation(), lessons, self.teachers, self._seed())
+        return Public(samples, taught)
 
     def distil(self, public: Public, key: jax.Array, progress: Progress | None = None) -> Support:
         """Images matched to the samples, with the teachers' labels (logits, centred)."""
@@ -162,9 +171,9 @@ class OneLookConvNet(Distiller):
 
     def train(self, support: Support, shape: tuple[int, ...], seed: int) -> Learner:
         """A network trained on distilled images."""
-        lessons = Lessons(self.train_steps, width=self.width)
+        lessons = Lessons(self.train_steps, width=self.width, mixed=self.mixed)
         points, labels = (np.asarray(part) for part in support)
-        learner = train_convnet(points, labels, _shape(shape), lessons, Deformation(self._affine()), seed)
+        learner = train_convnet(points, labels, _shape(shape), lessons, self._deformation(), seed)
         return Learner(learner.network, learner.shape, self.softness)
 
     def _affine(self) -> Affine:
@@ -187,6 +196,21 @@ class OneLookConvNet(Distiller):
         super()._ready(domain, support)
         if hasattr(self, "learner_"):  # of an earlier fit
             del self.learner_
+
+
+def _edge_labels(refiner: Refiner, samples: np.ndarray) -> np.ndarray:
+    """What the released edges say of each sample, as logits: a sample may look less like its class than like another."""
+    rows = samples.reshape(-1, *samples.shape[2:])
+    parts = [
+        np.asarray(_shares(refiner, jnp.asarray(rows[i : i + _AT_ONCE], jnp.float32) / 255))
+        for i in range(0, len(rows), _AT_ONCE)
+    ]
+    return np.log(np.concatenate(parts) + 1e-9)
+
+
+@jax.jit
+def _shares(refiner: Refiner, images: jax.Array) -> jax.Array:
+    return refiner.shares(images)
 
 
 def _shape(shape: tuple[int, ...]) -> Shape:
