@@ -33,10 +33,10 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "credit": {
         "classes as they are": {},
-        "30,000 rows, balance 0.3": {"draw": moments.Draw(30_000, 0.3)},
-        "30,000 rows, balance 0.6": {"draw": moments.Draw(30_000, 0.6)},
-        "30,000 rows, balance 1": {"draw": moments.Draw(30_000, 1.0)},
-        "the tables model, balance 0.6": {"model": "tables", "draw": moments.Draw(30_000, 0.6)},
+        "50,000 rows, balance 0.3": {"draw": moments.Draw(50_000, 0.3)},
+        "50,000 rows, balance 0.6": {"draw": moments.Draw(50_000, 0.6)},
+        "50,000 rows, balance 1": {"draw": moments.Draw(50_000, 1.0)},
+        "the tables model, balance 0.6": {"model": "tables", "draw": moments.Draw(50_000, 0.6)},
     },
 }
 JUDGES = ("logistic regression", "adaboost", "mlp", "xgboost")

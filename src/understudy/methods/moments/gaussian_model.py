@@ -24,6 +24,8 @@ RADII = 28
 _RATIO = 2**0.5
 # A class lies at most so many of these bins further out or in than all rows do.
 _FARTHEST = 8
+# Bins that hardly stand out of the noise count only within so many of one that does.
+_REACH = 4
 # Rows are clipped to the radius below which this share of their class lies.
 MEAN_LEVEL = 0.8
 SHAPE_LEVEL = 0.5
@@ -41,10 +43,10 @@ class GaussianShares:
 
     marginals: float = 0.08
     centre: float = 0.10
-    radius: float = 0.03
-    means: float = 0.45
+    radius: float = 0.05
+    means: float = 0.60
     spread: float = 0.05
-    shapes: float = 0.30
+    shapes: float = 0.20
 
 
 @dataclass(frozen=True)
@@ -233,19 +235,20 @@ def settle(noisy: np.ndarray, noise: float) -> np.ndarray:
     away = noisy - alike
     keep = np.clip(1 - noisy.shape[1] * noise**2 / np.maximum((away**2).sum(axis=1, keepdims=True), 1e-300), 0.0, 1.0)
     found = alike + keep * away
-    return np.stack([_connected(counts, noise * float(k)) for counts, k in zip(found, keep[:, 0], strict=True)])
+    return np.stack([_near(counts, noise * float(k)) for counts, k in zip(found, keep[:, 0], strict=True)])
 
 
-def _connected(counts: np.ndarray, noise: float) -> np.ndarray:
-    """Counts above the noise, where some of their neighbours stand far out of it; the others are zero.
+def _near(counts: np.ndarray, noise: float) -> np.ndarray:
+    """Counts above the noise, not far from such as stand well out of it; the others are zero.
 
     A lone bin of noise far outside would be a few rows a hundred times longer than any that there is.
     """
     above = counts > noise
-    run = np.cumsum(np.diff(above, prepend=False))
-    sure = np.unique(run[above & (counts > 3 * noise)])
-    kept = above & np.isin(run, sure) if len(sure) else above
-    return np.where(kept, counts, 0.0)
+    sure = np.flatnonzero(counts > 3 * noise)
+    if len(sure) == 0:
+        return np.where(above, counts, 0.0)
+    away = np.abs(np.arange(len(counts))[:, None] - sure).min(axis=1)
+    return np.where(above & (away <= _REACH), counts, 0.0)
 
 
 def _moved(noisy: np.ndarray, common: np.ndarray, noise: float) -> np.ndarray:
@@ -255,8 +258,8 @@ def _moved(noisy: np.ndarray, common: np.ndarray, noise: float) -> np.ndarray:
         at = np.clip(np.arange(len(common)) + bins, 0, len(common) - 1)
         moved = np.bincount(at, common, minlength=len(common))
         rows, size = max(float(noisy @ moved), 0.0), float(moved @ moved)
-        # By chance alone the best of so many moves explains this much more.
-        explained = rows**2 / size - (9 * noise**2 if bins else 0.0)
+        # Noise alone hardly ever explains this much more.
+        explained = rows**2 / size - (16 * noise**2 if bins else 0.0)
         if explained > best:
             best, found = explained, max(rows / size, 1.0) * moved
     return found

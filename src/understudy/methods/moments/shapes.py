@@ -12,8 +12,9 @@ from understudy.methods.moments import waves
 # at most of its frequencies.
 _FLOOR = 0.02
 _SIGNAL_FLOOR = 0.002
-# A class' power at a frequency is at least this part of what all rows have there.
+# A class' power at a frequency is at least this part, and at most this multiple, of what all rows have there.
 _LEAST_POWER = 0.1
+_MOST_POWER = 8.0
 _SHORTEST_SERIES = 16
 
 
@@ -88,7 +89,8 @@ def _signal(moment: np.ndarray, shared: np.ndarray, noise: float) -> np.ndarray:
     """The shape of a class of signals. What the noise cost or added is given back evenly, not as noise in the rows."""
     size = _size(moment, shared)
     found = size / max(float(np.trace(shared)), 1e-12) * shared
-    more = np.maximum(waves.difference(moment - found, noise), (_LEAST_POWER - 1) * waves.powers(found))
+    now = waves.powers(found)
+    more = np.clip(waves.difference(moment - found, noise), (_LEAST_POWER - 1) * now, (_MOST_POWER - 1) * now)
     found = found + waves.with_powers(more)
     made = _factor(found + _outstanding(moment - found, noise), _SIGNAL_FLOOR)
     return made * math.sqrt(size / float((made**2).sum()))
@@ -148,17 +150,17 @@ def _direction(rest: np.ndarray, away: np.ndarray, noise: float) -> np.ndarray:
 
 
 def _outstanding(rest: np.ndarray, noise: float) -> np.ndarray:
-    """What of a symmetric difference lies beyond the spectrum of the noise."""
+    """What of a symmetric difference lies beyond the spectrum of the noise, and a little more: the edge is not sharp."""
     values, vectors = np.linalg.eigh((rest + rest.T) / 2)
-    edge = 2 * noise * math.sqrt(len(rest))
+    edge = 2.2 * noise * math.sqrt(len(rest))
     size = np.sqrt(np.maximum(values**2 - edge**2, 0.0))
     return (vectors * (np.sign(values) * size)) @ vectors.T
 
 
 def _diagonal(rest: np.ndarray, noise: float) -> np.ndarray:
-    """Differences on the diagonal, pulled to zero by as much as their noise explains of them (James-Stein)."""
-    explained = len(rest) * 2 * noise**2 / max(float((rest**2).sum()), 1e-300)
-    return rest * max(0.0, 1 - explained)
+    """Differences on the diagonal, whose noise is sqrt(2) of that beside it, as far as they stand out of it."""
+    unit = math.sqrt(2) * max(noise, 1e-300)
+    return unit * shrink(rest / unit)
 
 
 def _factor(shape: np.ndarray, floor: float) -> np.ndarray:

@@ -19,7 +19,7 @@ _EXPLAINED = 0.5
 # Weak powers are averaged over so many neighbouring frequencies; strong ones, this many deviations up, stand alone.
 _WINDOW = 5
 _STRONG = 6.0
-_WEAK = 2.0
+_WEAK = 3.0
 
 
 def cosines(d: int) -> np.ndarray:
