@@ -231,5 +231,5 @@ def test_refining_leaves_alone_what_is_right() -> None:
     images = jnp.asarray(np.random.default_rng(0).uniform(0.2, 0.8, (3, 8, 8, 1)), jnp.float32)
     axes = np.eye(EdgeMap().count((8, 8)))[:, :5]
     zeros = np.zeros((1, 5))
-    same = Refiner.of(EdgeMoments(axes, zeros, zeros, np.ones(5), np.eye(5)), EdgeMap())
+    same = Refiner.of(EdgeMoments(axes, zeros, zeros, np.ones(5), np.eye(5), np.zeros((5, 1))), EdgeMap())
     np.testing.assert_allclose(same(images, jnp.zeros(3, int)), images, atol=0.02)

@@ -33,6 +33,8 @@ _FLOOR = 0.3
 # Looks along k axes are of use while k^1.5 times their noise stays below this share of the number of records: then the
 # noise's largest eigenvalue is not far above the samples' variances. Chosen on Fashion-MNIST, where it allows 400.
 _AXES_NOISE = 0.76
+# The ridge in units of the largest eigenvalue that noise alone would show.
+_RIDGE = 0.15
 # No axis has less variance than this, on a scale where samples have at most 1.
 _LEAST = 0.02
 
@@ -41,7 +43,7 @@ class EdgeMoments(NamedTuple):
     """Safe to publish: edge features of each class along public axes.
 
     `axes` (features x k); `before` and `means` (classes x k): of plain samples and of the records; `deviations` (k): of plain
-    samples; `covariance` (k x k): of the records within classes.
+    samples; `covariance` (k x k): of the records within classes; `along` (k x classes): how much each axis speaks for each.
     """
 
     axes: np.ndarray
@@ -49,11 +51,11 @@ class EdgeMoments(NamedTuple):
     means: np.ndarray
     deviations: np.ndarray
     covariance: np.ndarray
+    along: np.ndarray
 
     def judge(self) -> tuple[np.ndarray, np.ndarray]:
         """Linear discriminant analysis: weights (features x classes) and offsets of each class' log-share."""
-        along = np.linalg.solve(self.covariance, self.means.T)
-        return self.axes @ along, -0.5 * np.einsum("ck,kc->c", self.means, along)
+        return self.axes @ self.along, -0.5 * np.einsum("ck,kc->c", self.means, self.along)
 
     def move(self) -> np.ndarray:
         """The matrix that takes plain samples' distance from their class' mean to a record's, by the shortest way."""
@@ -122,7 +124,8 @@ def edge_look(
     covariance, noise = products.products[0] / total, float(products.product_noise[0]) / total
     longer = float(lengths.products[0, 0]) / total / max(float(np.trace(covariance)), np.finfo(float).tiny)
     covariance, noise = (max(longer, 1.0) * part for part in (covariance, noise))
-    return EdgeMoments(axes, centres @ axes, means, deviations, _without_noise(covariance, noise))
+    along = np.linalg.solve(_with_ridge(covariance, noise), means.T)
+    return EdgeMoments(axes, centres @ axes, means, deviations, _without_noise(covariance, noise), along)
 
 
 def _without_noise(covariance: np.ndarray, noise: float) -> np.ndarray:
@@ -137,6 +140,12 @@ def _without_noise(covariance: np.ndarray, noise: float) -> np.ndarray:
     mean = max(float(values[drowned].mean()) if drowned.any() else 0.0, _LEAST)
     clear = values - len(values) * noise**2 / np.maximum(values, max(edge, np.finfo(float).tiny))
     return (vectors * np.maximum(np.where(drowned, mean, clear), mean)) @ vectors.T
+
+
+def _with_ridge(covariance: np.ndarray, noise: float) -> np.ndarray:
+    """The covariance to tell classes apart by: even below the noise, an axis that seems wide is trusted less."""
+    values, vectors = np.linalg.eigh(covariance)
+    return (vectors * (np.maximum(values, 0) + _RIDGE * 2 * np.sqrt(len(values)) * noise + 1e-3)) @ vectors.T
 
 
 def _told_apart(means: np.ndarray, noise: np.ndarray) -> np.ndarray:
