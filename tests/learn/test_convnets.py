@@ -9,6 +9,7 @@ import pytest
 
 from understudy.errors import InputError
 from understudy.evaluation.image_networks import ConvNet as Reference
+from understudy.learn import convnet_training
 from understudy.learn.convnet_training import Learner, Lessons, train_convnet
 from understudy.learn.convnets import convnet, features, logits
 
@@ -81,6 +82,26 @@ def test_it_learns_and_takes_bytes_and_shares_alike(learner: Learner) -> None:
     )
     np.testing.assert_allclose(learner.predict_proba(points).sum(axis=1), 1, rtol=1e-5)
     assert learner.scores(points[:0]).shape == (0, 2)
+
+
+def test_mixed_images_have_mixed_labels() -> None:
+    """A share of 1 leaves a batch as it is, a share of 0 turns it round, and labels go the same way as images."""
+    x = jnp.arange(24.0).reshape(3, 2, 2, 2)
+    y = jnp.eye(3)
+    share = jnp.array([1.0, 0.5, 0.0])
+    mixed, labels = (convnet_training._mixed(share, part) for part in (x, y))  # pyright: ignore[reportPrivateUsage]
+    np.testing.assert_allclose(mixed[0], x[0])
+    np.testing.assert_allclose(mixed[2], x[0])
+    np.testing.assert_allclose(labels, [[1, 0, 0], [0, 1, 0], [1, 0, 0]])
+
+
+@pytest.mark.slow
+def test_it_learns_from_mixed_images() -> None:
+    points, classes = _halves(40, 0)
+    lessons = Lessons(200, 20, 1e-2, width=4, mixed=True)
+    learner = train_convnet(points, 10 * np.eye(2)[classes], (8, 8, 1), lessons, None, 0)
+    points, classes = _halves(33, 1)
+    assert (learner.predict(points) == classes).mean() > 0.9
 
 
 def test_sharpness_changes_how_sure_it_is_and_not_what_it_says(learner: Learner) -> None:

@@ -77,6 +77,17 @@ def test_a_release_is_saved_and_read_back(made: OneLookConvNet, tmp_path: Path) 
 
 
 @pytest.mark.slow
+def test_released_edges_label_the_samples_and_are_paid_for() -> None:
+    settings: dict[str, Any] = QUICK | {"edges": 0.5, "mixed": True}
+    made = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300, side=16))
+    look = ImageMoments(8.0, 1e-5, frequencies=4, edges=0.5, random_state=0, unsafe_noise_seed=1).fit(
+        bars(300, side=16)
+    )
+    assert made.certificate_.body["events"] == look.certificate_.body["events"]
+    assert made.predict_proba(bars(9, 3, side=16)).shape == (9, 3)
+
+
+@pytest.mark.slow
 def test_a_second_fit_forgets_the_first_network() -> None:
     again = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=2, **QUICK).fit(bars(300))
     again.predict(bars(3))
