@@ -118,7 +118,9 @@ def test_the_gaussian_model_keeps_means_and_choices(elliptical: MomentsGenerator
     for sick in (False, True):
         here, there = real[real["sick"] == sick], made[made["sick"] == sick]
         assert there["value"].mean() == pytest.approx(here["value"].mean(), abs=0.6)
-        assert there["value"].std() == pytest.approx(here["value"].std(), rel=0.5)
+        # The middle half: how far the few outermost rows lie is what noise on their number leaves open.
+        width, wanted = (np.subtract(*rows["value"].quantile([0.75, 0.25])) for rows in (there, here))
+        assert width == pytest.approx(wanted, rel=0.4)
         assert (there["ward"] == "s").mean() == pytest.approx((here["ward"] == "s").mean(), abs=0.15)
     assert made["smokes"].mean() == pytest.approx(0.3, abs=0.12)
     elliptical.save(tmp_path / "release")
