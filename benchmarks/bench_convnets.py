@@ -17,6 +17,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ import jax.numpy as jnp
 import numpy as np
 from bench_distill import DELTA, Data, Results
 
-from understudy import images
 from understudy.benchmarks.dpkip_images import RECIPES, SETTINGS
 from understudy.learn.convnet_training import Lessons, train_convnet
 from understudy.learn.krr import one_hot
@@ -34,8 +34,7 @@ from understudy.methods.distillation.convlook import Public
 from understudy.methods.distillation.matching import Deformation
 from understudy.methods.distillation.training import Support
 
-CONVNET_SIZES = (10, 20, 50)
-KRR_SIZES = (10, 50)
+SIZES = {"ours": [10, 20, 50], "krr": [10, 50]}
 NOTE = (
     "Accuracies: `ours` and `table2` on the test images; `ablation` and `start` on 5,000 training images that were held out. In "
     "the summary they are in per cent, with the least and the greatest of the runs. Generators' noise has fixed seeds, so that "
@@ -53,12 +52,14 @@ SMALL: dict[str, Any] = {
 
 
 def ours(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
-    """The recommended recipe for a ConvNet, in three sizes from one release."""
+    """The recommended recipe for a ConvNet, in several sizes from one release."""
     data = Data(name, True, small)
-    for seed in seeds:
-        maker, public = _release(results, data, name, epsilon, seed, {}, small, "ours")
-        for per_class in CONVNET_SIZES:
-            _score(results, data, maker, public, per_class, seed, small, "ours")
+    with ThreadPoolExecutor(1) as pool:  # the next release is made while this one is distilled
+        looks = [pool.submit(_look, data, name, epsilon, seed, {}, small) for seed in seeds]
+        for seed, look in zip(seeds, looks, strict=True):
+            maker, public = _prepare(results, data, look.result(), epsilon, seed, "ours")
+            for per_class in SIZES["ours"]:
+                _score(results, data, maker, public, per_class, seed, small, "ours")
 
 
 def regression(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
@@ -66,7 +67,7 @@ def regression(results: Results, name: str, epsilon: float, seeds: range, small:
     data = Data(name, True, small)
     recipe: dict[str, Any] = RECIPES[name]["krr"] | ({"steps": 3, "batch": 50} if small else {})
     for seed in seeds:
-        for per_class in KRR_SIZES:
+        for per_class in SIZES["krr"]:
             began = time.perf_counter()
             made = OneLook(epsilon, DELTA, per_class, **recipe, random_state=seed, unsafe_noise_seed=100 + seed)
             results.add(
@@ -80,7 +81,7 @@ def ablation(results: Results, name: str, epsilon: float, seeds: range, small: b
     data = Data(name, False, small)
     chosen = RECIPES[name]["convnet"]
     for seed in seeds:
-        maker, public = _release(results, data, name, epsilon, seed, {}, small, "ablation")
+        maker, public = _release(results, data, name, epsilon, seed, {}, small, "all")
         _score(results, data, maker, public, 20, seed, small, "ablation", what="all")
         _score(results, data, maker, public, 20, seed, small, "ablation", what="one-hot labels", hard=True)
         _score(results, data, maker, public, 20, seed, small, "ablation", what="samples as they are", moved=False)
@@ -90,27 +91,41 @@ def ablation(results: Results, name: str, epsilon: float, seeds: range, small: b
         for key, off in (("edges", 0.0), ("stretch", 0.0), ("straight", False)):
             if chosen.get(key):
                 what = f"without {key}"
-                maker, public = _release(results, data, name, epsilon, seed, {key: off}, small, "ablation", what)
+                maker, public = _release(results, data, name, epsilon, seed, {key: off}, small, what)
                 _score(results, data, maker, public, 20, seed, small, "ablation", what=what)
 
 
 def _release(
-    results: Results, data: Data, name: str, epsilon: float, seed: int, change: dict[str, Any], small: bool, part: str,
-    what: str | None = None,
-) -> tuple[OneLookConvNet, Public]:  # fmt: skip
-    """A release with noise from a fixed seed, so that the figure can be had again; samples of it, and their teachers."""
+    results: Results, data: Data, name: str, epsilon: float, seed: int, change: dict[str, Any], small: bool, what: str
+) -> tuple[OneLookConvNet, Public]:
+    return _prepare(results, data, _look(data, name, epsilon, seed, change, small), epsilon, seed, "ablation", what)
+
+
+def _look(
+    data: Data, name: str, epsilon: float, seed: int, change: dict[str, Any], small: bool
+) -> tuple[ImageMoments, dict[str, Any], float]:
+    """A release with noise from a fixed seed, so that the figure can be had again; the settings, and its seconds."""
     began = time.perf_counter()
     settings: dict[str, Any] = {**RECIPES[name]["convnet"], **change, **(SMALL if small else {})}
-    look = {k: v for k, v in settings.items() if k in ("straight", "frequencies", "edges")}
-    generator = ImageMoments(epsilon, DELTA, **look, random_state=seed, unsafe_noise_seed=100 + seed).fit(data.train)
-    fitted = time.perf_counter() - began
+    known = {k: v for k, v in settings.items() if k in ("straight", "frequencies", "edges")}
+    made = ImageMoments(epsilon, DELTA, **known, random_state=seed, unsafe_noise_seed=100 + seed).fit(data.train)
+    return made, settings, time.perf_counter() - began
+
+
+def _prepare(
+    results: Results, data: Data, look: tuple[ImageMoments, dict[str, Any], float], epsilon: float, seed: int, part: str,
+    what: str | None = None,
+) -> tuple[OneLookConvNet, Public]:  # fmt: skip
+    """Samples of a release, and their teachers."""
+    generator, settings, seconds = look
+    began = time.perf_counter()
     maker = OneLookConvNet(epsilon, DELTA, **settings, random_state=seed)
     public = maker.prepare(generator)
     right = [float((one.predict(data.test_rows) == data.test.labels).mean()) for one in public.teachers]
     told = {} if what is None else {"what": what}
     results.add(
-        part, dataset=name, epsilon=epsilon, seed=seed, learner="ConvNet on samples", **told,
-        accuracy=float(np.mean(right)), look_s=fitted, samples_and_teachers_s=time.perf_counter() - began - fitted,
+        part, dataset=data.name, epsilon=epsilon, seed=seed, learner="ConvNet on samples", **told,
+        accuracy=float(np.mean(right)), look_s=seconds, samples_and_teachers_s=time.perf_counter() - began,
     )  # fmt: skip
     return maker, public
 
@@ -234,6 +249,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=1, help="how many, from --first on")
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--sizes", type=int, nargs="*", help="images a class, where not the usual ones")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--small", action="store_true")
     chosen = parser.parse_args()
@@ -241,7 +257,8 @@ def main() -> None:
         merge(chosen.files, chosen.out)
         return
     results = Results(chosen.out, chosen.small, "bench_convnets.py")
-    images.load(chosen.name)
+    for part in chosen.part:
+        SIZES[part] = chosen.sizes or SIZES.get(part, [])
     for part in chosen.part:
         seeds = range(chosen.first, chosen.first + chosen.seeds)
         PARTS[part](results, chosen.name, chosen.epsilon, seeds, chosen.small)

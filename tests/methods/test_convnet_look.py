@@ -77,7 +77,7 @@ def test_a_release_is_saved_and_read_back(made: OneLookConvNet, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_released_edges_label_the_samples_and_are_paid_for() -> None:
+def test_a_look_at_edges_is_paid_for() -> None:
     settings: dict[str, Any] = QUICK | {"edges": 0.5, "mixed": True}
     made = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300, side=16))
     look = ImageMoments(8.0, 1e-5, frequencies=4, edges=0.5, random_state=0, unsafe_noise_seed=1).fit(

@@ -35,7 +35,14 @@ RECIPES: dict[str, dict[str, dict[str, Any]]] = {
     },
     "fashion": {
         "krr": {"frequencies": 18},
-        "convnet": {"frequencies": 18, "edges": 0.6, "mixed": True, "teachers": 3, "teacher_steps": 3000},
+        "convnet": {
+            "frequencies": 18,
+            "edges": 0.6,
+            "softness": 4.0,
+            "mixed": True,
+            "teachers": 3,
+            "teacher_steps": 1500,
+        },
     },
 }
 

@@ -18,14 +18,12 @@ from understudy.methods.distillation.domain import Domain, ImageDomain
 from understudy.methods.distillation.matching import Deformation, Matching, match_samples, train_teachers
 from understudy.methods.distillation.training import Support
 from understudy.methods.image_moments import ImageMoments
-from understudy.methods.image_moments.refiner import Refiner
 from understudy.privacy import Budget, Certificate
 from understudy.privacy.events import check_count, check_positive
 from understudy.tables import Schema
 
 # Three blocks of pooling leave something of images of this side.
 _SMALLEST = 8
-_AT_ONCE = 1000
 
 
 class Public(NamedTuple):
@@ -154,9 +152,8 @@ class OneLookConvNet(Distiller):
         low, high = made.value_range
         pixels = made.images if (low, high) == (0, 255) else np.rint(made.flat() * 255).astype(np.uint8)
         samples = np.moveaxis(pixels.reshape(self.samples, classes, *shape), 1, 0)
-        labels = None if generator.refiner_ is None else _edge_labels(generator.refiner_, samples)
         lessons = Lessons(self.teacher_steps, width=self.width)
-        taught = train_teachers(samples, labels, self._deformation(), lessons, self.teachers, self._seed())
+        taught = train_teachers(samples, self._deformation(), lessons, self.teachers, self._seed())
         return Public(samples, taught)
 
     def distil(self, public: Public, key: jax.Array, progress: Progress | None = None) -> Support:
@@ -196,21 +193,6 @@ class OneLookConvNet(Distiller):
         super()._ready(domain, support)
         if hasattr(self, "learner_"):  # of an earlier fit
             del self.learner_
-
-
-def _edge_labels(refiner: Refiner, samples: np.ndarray) -> np.ndarray:
-    """What the released edges say of each sample, as logits: a sample may look less like its class than like another."""
-    rows = samples.reshape(-1, *samples.shape[2:])
-    parts = [
-        np.asarray(_shares(refiner, jnp.asarray(rows[i : i + _AT_ONCE], jnp.float32) / 255))
-        for i in range(0, len(rows), _AT_ONCE)
-    ]
-    return np.log(np.concatenate(parts) + 1e-9)
-
-
-@jax.jit
-def _shares(refiner: Refiner, images: jax.Array) -> jax.Array:
-    return refiner.shares(images)
 
 
 def _shape(shape: tuple[int, ...]) -> Shape:

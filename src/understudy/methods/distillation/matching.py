@@ -117,12 +117,11 @@ def _match(
 
 
 def train_teachers(
-    samples: np.ndarray, labels: np.ndarray | None, deformation: Deformation, lessons: Lessons, teachers: int, seed: int
+    samples: np.ndarray, deformation: Deformation, lessons: Lessons, teachers: int, seed: int
 ) -> list[Learner]:
-    """Networks trained on samples (classes x number x height x width x colours, bytes) with labels: logits, or classes."""
+    """Networks trained on samples (classes x number x height x width x colours, bytes)."""
     classes, number, *shape = samples.shape
     where: Shape = (shape[0], shape[1], shape[2])
     rows = samples.reshape(classes * number, -1)
-    if labels is None:
-        labels = _SURE * np.repeat(np.eye(classes, dtype=np.float32), number, axis=0)
-    return [train_convnet(rows, labels, where, lessons, deformation, seed + i) for i in range(teachers)]
+    sure = _SURE * np.repeat(np.eye(classes, dtype=np.float32), number, axis=0)
+    return [train_convnet(rows, sure, where, lessons, deformation, seed + i) for i in range(teachers)]
