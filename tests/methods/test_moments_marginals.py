@@ -76,3 +76,24 @@ def test_children_sum_to_their_parent(counts: list[float], total: float) -> None
     made = _simplex(np.array(counts), total)
     assert (made >= 0).all()
     assert made.sum() == pytest.approx(total, rel=1e-6)
+
+
+def test_a_value_that_many_rows_share_comes_out_as_it_is() -> None:
+    import pandas as pd
+
+    from understudy import MomentsGenerator
+    from understudy.tables import Column, Schema
+
+    rng = np.random.default_rng(0)
+    kind = rng.choice(4, 6000, p=[0.4, 0.2, 0.2, 0.2])
+    rate = np.choose(kind, [0.0, 1.0, 0.3, rng.random(6000)])
+    frame = pd.DataFrame({"rate": rate, "ward": rng.choice(["n", "s"], 6000)})
+    columns = Column("rate", "continuous", bounds=(0, 1)), Column("ward", "categorical", categories=("n", "s"))
+    fit = MomentsGenerator(8.0, model="tables", steps=60, components=8, random_state=0, unsafe_noise_seed=0)
+    made = fit.fit(frame, schema=Schema(columns)).sample(6000, random_state=0)["rate"].to_numpy()
+    assert (made == 0).mean() == pytest.approx(0.4, abs=0.03)
+    assert (made == 1).mean() == pytest.approx(0.2, abs=0.03)
+    values, counts = np.unique(made[(made > 0.29) & (made < 0.31)], return_counts=True)
+    assert values[counts.argmax()] == pytest.approx(0.3, abs=1 / FINEST)
+    assert counts.max() > 0.15 * 6000
+    assert len(np.unique(made)) > 500

@@ -130,7 +130,8 @@ class Bins:
         cells = codes.astype(np.float64)
         for place, edges, marginal in zip(self.book.binned, self.edges, self.marginals, strict=True):
             at = np.minimum(codes[:, place], len(edges) - 2)
-            cells[:, place] = marginal.draw(edges[at], edges[at + 1], rng)
+            drawn = marginal.draw(edges[at], edges[at + 1], rng)
+            cells[:, place] = drawn if self.book.slots[place].whole else marginal.exact(drawn)
         nullable = np.array([slot.column.nullable for slot in self.book.slots])
         missing = nullable & (codes == np.asarray(self.sizes) - 1)
         return np.where(missing, -1.0, cells)

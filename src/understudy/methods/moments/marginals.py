@@ -61,6 +61,17 @@ class Marginal:
         at = np.interp(np.stack([low, high]), self.edges, known)
         return np.interp(at[0] + rng.random(len(low)) * (at[1] - at[0]), known, self.edges)
 
+    def exact(self, cells: np.ndarray) -> np.ndarray:
+        """Fractional cells, where those in an interval of a single cell are all the same: its middle, or the bound.
+
+        Such an interval is most often one value that many rows share, a zero for instance. Spread over the cell, it
+        would give a tree places to split where the table has none.
+        """
+        at = np.clip(np.searchsorted(self.edges, cells, side="right") - 1, 0, len(self.mass) - 1)
+        low = self.edges[at]
+        value = np.where(low == 0, 0.0, np.where(low == self.cells - 1, float(self.cells), low + 0.5))
+        return np.where(np.diff(self.edges)[at] == 1, value, cells)
+
 
 def levels_of(cells: int) -> int:
     """How many levels it takes to tell so many cells apart."""
