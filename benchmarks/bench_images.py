@@ -1,7 +1,7 @@
 """The image generator, measured: a convolutional network learns from samples alone and is scored on real images.
 
-    python benchmarks/bench_images.py --data fashion --epsilon 1 --seeds 0 1 2 3 4 --out images.json
-    python benchmarks/bench_images.py --data fashion --part ablation --seeds 0 1 --out images.json
+    python benchmarks/bench_images.py --data fashion --epsilon 1 10 --seeds 0 1 2 3 4 --out images.json
+    python benchmarks/bench_images.py --data fashion --part ablation --out images.json
 
 Part `final` looks at the test images, once a run; every setting was chosen on 5,000 training images that part `ablation`
 holds out. The JSON is rewritten after each figure; rows that a file has already are kept, and not run again.
@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -52,27 +55,27 @@ Changed = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 NOTHING: Changed = ({}, {}, {})
 BARE: dict[str, Changed] = {
     "as recommended": NOTHING,
-    "no look at edges": ({"edges": 0.0}, {"labels": "drawn"}, {}),
-    "labels: drawn": ({}, {"labels": "drawn"}, {}),
+    "labels: as drawn": ({}, {"labels": "drawn"}, {}),
     "labels: shares": ({}, {"labels": "shares"}, {}),
-    "labels: both": ({}, {"labels": "both"}, {}),
-    "labels: fixed": ({}, {"labels": "fixed"}, {}),
+    "labels: the mean of both": ({}, {"labels": "both"}, {}),
+    "labels: shares before deforming": ({}, {"labels": "fixed"}, {}),
+    "not deformed": ({}, {"affine": None}, {}),
     "deformed more": ({}, {"affine": Affine(0.15, 0.1, 0.15, 2.0)}, {}),
-    "samples not moved": ({}, {"labels": "shares", "moved": False}, {}),
+    "samples not moved, labels: shares": ({}, {"labels": "shares", "moved": False}, {}),
     "axes not stretched": ({}, {}, {"_FLOOR": 1e3}),
     "edges: 0.4 of the precision": ({"edges": 0.4}, {}, {}),
     "edges: 0.8 of the precision": ({"edges": 0.8}, {}, {}),
-    "not deformed": ({}, {"affine": None}, {}),
     "20,000 samples": ({}, {"count": 20_000}, {}),
+    "no look at edges": ({"edges": 0.0}, {"labels": "drawn"}, {}),
 }
 ABLATION: dict[str, dict[str, Changed]] = {
     "mnist": {
-        **BARE,
+        **{name: changed for name, changed in BARE.items() if name != "labels: as drawn"},
         "not straightened": ({"straight": False}, {}, {}),
         "contrast as it is": ({}, {"contrast": False}, {}),
     },
     "fashion": {
-        **BARE,
+        **{name: changed for name, changed in BARE.items() if name != "labels: shares"},
         "14 x 14 frequencies": ({"frequencies": 14}, {}, {}),
         "contrast stretched": ({}, {"contrast": True}, {}),
     },
@@ -171,7 +174,10 @@ class Results:
         known = json.loads(path.read_text("utf-8")) if path.exists() else {}
         self.rows: list[dict[str, Any]] = known.get("rows", [])
         self.commands: list[str] = known.get("commands", [])
-        self.commands.append("python benchmarks/bench_images.py " + " ".join(sys.argv[1:]))
+        # Folders are nobody's business.
+        self.commands.append(
+            shlex.join(["python", "benchmarks/bench_images.py", *(a.split("/")[-1] for a in sys.argv[1:])])
+        )
 
     def has(self, **facts: Any) -> bool:
         return any(all(row.get(name) == value for name, value in facts.items()) for row in self.rows)
@@ -190,90 +196,119 @@ class Results:
         self.path.write_text(json.dumps(body, indent=1) + "\n", "utf-8")
 
 
+# One fit at a time: some of the ablation change constants of a module.
+_FITTING = Lock()
+# The latest release, for those that differ from it only in what is made of it.
+_KEPT: dict[str, tuple[ImageMoments, float]] = {}
+
+
+def _set(constants: dict[str, Any]) -> None:
+    for name, value in constants.items():
+        setattr(edge_look, name, value)
+
+
 def make(facts: dict[str, Any], changed: Changed, sets: tuple[ImageDataset, ImageDataset], small: bool) -> Made:
     """Touches the real images that `sets` holds: one release, its samples and their labels."""
     train, test = sets
     training = {**TRAINING[facts["data"]], **changed[1]}
     settings = {**GENERATOR[facts["data"]], **changed[0], **({"frequencies": 6} if small else {})}
-    usual = {name: getattr(edge_look, name) for name in changed[2]}
-    for name, value in changed[2].items():
-        setattr(edge_look, name, value)
-    seed, clock = facts["seed"], [time.perf_counter()]
-    generator = ImageMoments(facts["epsilon"], DELTA, **settings, random_state=seed, unsafe_noise_seed=seed).fit(train)
-    for name, value in usual.items():
-        setattr(edge_look, name, value)
-    clock.append(time.perf_counter())
-    kept = generator.refiner_
+    name = repr((facts["part"], facts["epsilon"], facts["seed"], settings, changed[2]))
+    with _FITTING:
+        if name not in _KEPT:
+            began = time.perf_counter()
+            usual = {constant: getattr(edge_look, constant) for constant in changed[2]}
+            _set(changed[2])
+            seeds = {"random_state": facts["seed"], "unsafe_noise_seed": facts["seed"]}
+            try:
+                fitted = ImageMoments(facts["epsilon"], DELTA, **settings, **seeds).fit(train)
+            finally:
+                _set(usual)
+            _KEPT.clear()
+            _KEPT[name] = (fitted, time.perf_counter() - began)
+        generator, fitting = _KEPT[name]
+    kept, began = generator.refiner_, time.perf_counter()
+    generator = copy(generator)
     if not training.get("moved", True):
         generator.refiner_ = None
-    samples = generator.sample(500 if small else training.get("count", 100_000), seed)
-    clock.append(time.perf_counter())
+    samples = generator.sample(500 if small else training.get("count", 60_000), facts["seed"])
+    sampling = time.perf_counter() - began
     generator.refiner_ = kept
     trust = TRUST[training["labels"]]
     targets = np.eye(len(test.classes))[samples.labels]
     if training["labels"] == "fixed":
         targets = generator.shares(samples)
     judge = None if kept is None else float((generator.shares(test).argmax(axis=1) == test.labels).mean())
-    spent, seconds = generator.certificate_.epsilon, np.diff(clock).tolist()
-    return Made(samples, targets, None if trust == 1 else kept, trust, judge, spent, *seconds)
+    labeller = None if trust == 1 else kept
+    return Made(samples, targets, labeller, trust, judge, generator.certificate_.epsilon, fitting, sampling)
 
 
-def run(results: Results, chosen: argparse.Namespace, sets: tuple[ImageDataset, ImageDataset], todo: list[tuple[dict[str, Any], Changed]]) -> None:  # fmt: skip
-    """One network after the other; the next release is made while a network trains."""
-    small = chosen.small
-    with ThreadPoolExecutor(1) as pool:
-        ahead = pool.submit(make, *todo[0], sets, small) if todo else None
+Task = tuple[dict[str, Any], Changed]
+
+
+def tasks(chosen: argparse.Namespace, results: Results) -> list[Task]:
+    """What is to be run and has not been: the final figures at every epsilon first."""
+    found: list[Task] = []
+    for part in chosen.part:
+        variants = {"as recommended": NOTHING} if part == "final" else ABLATION[chosen.data]
+        for epsilon in chosen.epsilon if part == "final" else chosen.epsilon[:1]:
+            for seed in chosen.seeds if part == "final" else chosen.seeds[:1]:
+                for name, changed in variants.items():
+                    facts = {"part": part, "data": chosen.data, "epsilon": epsilon, "seed": seed, "variant": name}
+                    if (part == "final" or chosen.only is None or name in chosen.only) and not results.has(**facts):
+                        found.append((facts, changed))
+    return found
+
+
+def run(results: Results, chosen: argparse.Namespace) -> None:
+    """One network after the other; the next releases are made while a network trains."""
+    small, todo = chosen.small, tasks(chosen, results)
+    sets = {part: data(chosen.data, part == "final", small) for part in chosen.part}
+    with ThreadPoolExecutor(chosen.ahead) as pool:
+        made: list[Future[Made]] = []
         for place, (facts, changed) in enumerate(todo):
-            assert ahead is not None
-            made = ahead.result()
-            ahead = pool.submit(make, *todo[place + 1], sets, small) if place + 1 < len(todo) else None
+            while len(made) < min(len(todo), place + 1 + chosen.ahead):
+                next_facts, next_changed = todo[len(made)]
+                made.append(pool.submit(make, next_facts, next_changed, sets[next_facts["part"]], small))
+            release = made[place].result()
             began = time.perf_counter()
             options = {**TRAINING[facts["data"]], **changed[1]}
             accuracy = convnet(
-                made, sets[1], steps=4 if small else chosen.steps, kernels=8 if small else 128,
+                release, sets[facts["part"]][1], steps=4 if small else chosen.steps, kernels=8 if small else 128,
                 affine=options["affine"], contrast=options["contrast"], seed=facts["seed"],
             )  # fmt: skip
-            seconds = {"fit": made.fit, "sample": made.sample, "train": time.perf_counter() - began}
+            seconds = {"fit": release.fit, "sample": release.sample, "train": time.perf_counter() - began}
             results.add(
                 {
                     **facts,
                     "accuracy": round(accuracy, 4),
-                    "accuracy_of_shares": made.judge,
-                    "epsilon_spent": made.epsilon,
-                    "samples": len(made.samples),
+                    "accuracy_of_shares": release.judge,
+                    "epsilon_spent": release.epsilon,
+                    "samples": len(release.samples),
                     "steps": chosen.steps,
                     "seconds": {name: round(value, 1) for name, value in seconds.items()},
                 }
             )
-            if chosen.pictures and facts["seed"] == 0 and changed == NOTHING:
+            if chosen.pictures and facts["part"] == "final" and facts["seed"] == 0:
                 chosen.pictures.mkdir(parents=True, exist_ok=True)
                 name = f"{facts['data']}-{facts['epsilon']:g}.png"
-                images.write_grid(made.samples.take(slice(0, 400)), chosen.pictures / name)
+                images.write_grid(release.samples.take(slice(0, 400)), chosen.pictures / name)
+            made[place] = Future()  # its images are not needed any more
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", choices=list(GENERATOR), required=True)
-    parser.add_argument("--part", choices=["final", "ablation"], default="final")
-    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--steps", type=int, default=6000)
+    parser.add_argument("--part", choices=["final", "ablation"], nargs="+", default=["final"])
+    parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0], help="The ablation takes the first.")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="The ablation takes the first.")
+    parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--only", nargs="+", help="Of the ablation, these variants.")
+    parser.add_argument("--ahead", type=int, default=1, help="How many releases are made while a network trains.")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--pictures", type=Path, help="Folder for pictures of the releases with seed 0.")
+    parser.add_argument("--pictures", type=Path, help="Folder for pictures of the final releases with the seed 0.")
     parser.add_argument("--small", action="store_true", help="Everything tiny, to try the script.")
     chosen = parser.parse_args()
-    results = Results(chosen.out)
-    final = chosen.part == "final"
-    variants = {"as recommended": NOTHING} if final else ABLATION[chosen.data]
-    todo = []
-    for seed in chosen.seeds:
-        for epsilon in chosen.epsilon:
-            for name, changed in variants.items():
-                facts = {"part": chosen.part, "data": chosen.data, "epsilon": epsilon, "seed": seed, "variant": name}
-                if (chosen.only is None or name in chosen.only) and not results.has(**facts):
-                    todo.append((facts, changed))
-    run(results, chosen, data(chosen.data, final, chosen.small), todo)
+    run(Results(chosen.out), chosen)
 
 
 if __name__ == "__main__":
