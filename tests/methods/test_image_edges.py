@@ -163,7 +163,11 @@ def test_the_released_moments_are_those_of_the_records() -> None:
 
 def test_samples_are_moved_to_the_edges_that_were_released(fitted: ImageMoments) -> None:
     made, real = fitted.sample(300, 0), bars(300, 1)
-    crude = ImageMoments(8.0, 1e-5, frequencies=4, random_state=0, unsafe_noise_seed=0).fit(bars(3000)).sample(300, 0)
+    crude = (
+        ImageMoments(8.0, 1e-5, frequencies=4, edges=0.0, random_state=0, unsafe_noise_seed=0)
+        .fit(bars(3000))
+        .sample(300, 0)
+    )
     edges = jax.jit(EdgeMap())
 
     def means(data: ImageDataset) -> np.ndarray:
@@ -215,7 +219,7 @@ def test_shares_need_edges_and_images_of_that_size(fitted: ImageMoments) -> None
     with pytest.raises(InputError, match="fit"):
         ImageMoments().shares(bars(3))
     with pytest.raises(InputError, match="has not looked at edges"):
-        ImageMoments(5.0, frequencies=2).fit(bars(60)).shares(bars(3))
+        ImageMoments(5.0, frequencies=2, edges=0.0).fit(bars(60)).shares(bars(3))
     with pytest.raises(InputError, match=r"shape \(8, 8\)"):
         fitted.shares(bars(3, side=9))
 

@@ -26,7 +26,7 @@ from understudy.privacy.clipped_moments import ClippedMoments, Moments
 
 @pytest.fixture(scope="module")
 def fitted() -> ImageMoments:
-    return ImageMoments(8.0, 1e-5, frequencies=4, random_state=0, unsafe_noise_seed=0).fit(bars(3000))
+    return ImageMoments(8.0, 1e-5, frequencies=4, edges=0.0, random_state=0, unsafe_noise_seed=0).fit(bars(3000))
 
 
 def test_samples_look_like_their_class(fitted: ImageMoments) -> None:
@@ -53,12 +53,12 @@ def test_a_release_comes_back_the_same(fitted: ImageMoments, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("extra", [{}, {"components": 2}, {"straight": True}])
 def test_the_whole_budget_is_charged_before_anything_leaves(extra: dict[str, Any]) -> None:
-    generator = ImageMoments(1.0, 1e-5, frequencies=3, random_state=0, **extra).fit(bars(600))
+    generator = ImageMoments(1.0, 1e-5, frequencies=3, edges=0.0, random_state=0, **extra).fit(bars(600))
     assert 0.99 < generator.certificate_.verify() <= 1.0
     assert generator.sample(3, 0).shape == (8, 8)
     small = Budget(0.5, 1e-5)
     with pytest.raises(BudgetExceeded):
-        ImageMoments(1.0, 1e-5, frequencies=3, random_state=0, **extra).fit(bars(600), small)
+        ImageMoments(1.0, 1e-5, frequencies=3, edges=0.0, random_state=0, **extra).fit(bars(600), small)
 
 
 def test_noise_is_of_the_size_that_was_charged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_noise_is_of_the_size_that_was_charged(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(ClippedMoments, "release", keep)
     data = bars(600)
     for _ in range(2):
-        ImageMoments(1.0, 1e-5, frequencies=4, random_state=0).fit(data)
+        ImageMoments(1.0, 1e-5, frequencies=4, edges=0.0, random_state=0).fit(data)
     first, again = drawn[0], drawn[len(drawn) // 2]
     apart = (first.sums - again.sums) / (np.sqrt(2) * first.sum_noise[:, None])
     assert 0.7 < apart.std() < 1.3
@@ -144,7 +144,7 @@ def test_what_is_not_there_is_said(fitted: ImageMoments, tmp_path: Path) -> None
         fitted.sample(3, labels=np.array([0, 1, 7]))
     with pytest.raises(InputError, match="ImageDataset"):
         ImageMoments().fit(np.zeros((3, 4, 4)))  # type: ignore[arg-type]
-    shared = ImageMoments(1.0, frequencies=3).fit(bars(60), Budget(2.0, 1e-5))
+    shared = ImageMoments(1.0, frequencies=3, edges=0.0).fit(bars(60), Budget(2.0, 1e-5))
     with pytest.raises(InputError, match="somebody else's budget"):
         shared.save(tmp_path / "x")
 
@@ -152,5 +152,5 @@ def test_what_is_not_there_is_said(fitted: ImageMoments, tmp_path: Path) -> None
 def test_colour_images_work() -> None:
     rng = np.random.default_rng(0)
     data = ImageDataset(rng.integers(0, 256, (90, 6, 6, 3)).astype(np.uint8), np.arange(90) % 2, ("a", "b"))
-    made = ImageMoments(5.0, frequencies=2, random_state=0).fit(data).sample(4, 0)
+    made = ImageMoments(5.0, frequencies=2, edges=0.0, random_state=0).fit(data).sample(4, 0)
     assert made.images.shape == (4, 6, 6, 3)
