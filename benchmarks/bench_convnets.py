@@ -31,10 +31,10 @@ from understudy.learn.convnet_training import Lessons, train_convnet
 from understudy.learn.krr import one_hot
 from understudy.methods import DPKIP, ImageMoments, OneLook, OneLookConvNet
 from understudy.methods.distillation.convlook import Public
-from understudy.methods.distillation.matching import Deformation
 from understudy.methods.distillation.training import Support
 
-SIZES = {"ours": [10, 20, 50], "krr": [10, 50]}
+SIZES = {"ours": [10, 20, 50], "krr": [10, 50], "table2": [10, 20]}
+KEPT: dict[str, Path | None] = {"supports": None}
 NOTE = (
     "Accuracies: `ours` and `table2` on the test images; `ablation` and `start` on 5,000 training images that were held out. In "
     "the summary they are in per cent, with the least and the greatest of the runs. Generators' noise has fixed seeds, so that "
@@ -161,24 +161,27 @@ def _as_they_are(maker: OneLookConvNet, public: Public) -> Support:
 def table2(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
     """DP-KIP's Table 2 as printed: its ConvNet on DP-KIP's images, with the paper's settings for ten a class."""
     data = Data(name, True, small)
-    batch, rate, clip, ridge = SETTINGS[name, 10, epsilon]
     lessons = Lessons(4, width=4) if small else Lessons()
-    for per_class in (10, 20):
+    shape = (data.train.shape[0], data.train.shape[1], 1)
+    for per_class in SIZES["table2"]:
         for seed in seeds:
-            made = DPKIP(
-                epsilon, DELTA, per_class, batch=50 if small else batch, epochs=1 if small else 10, learning_rate=rate,
-                clip=clip, ridge=ridge, random_state=seed,
-            ).fit(data.train)  # fmt: skip
-            points, labels = (np.asarray(part) for part in made.support_)
-            deform = Deformation(OneLookConvNet(straight=name == "mnist")._affine())  # pyright: ignore[reportPrivateUsage]
-            shape = (data.train.shape[0], data.train.shape[1], 1)
-            for how, deformation in (("plain", None), ("deformed", deform)):
-                learner = train_convnet(points, 20 * labels, shape, lessons, deformation, seed)
-                accuracy = float((learner.predict(data.test_rows) == data.test.labels).mean())
-                results.add(
-                    "table2", dataset=name, epsilon=epsilon, per_class=per_class, seed=seed, images=how, accuracy=accuracy,
-                    krr=made.score(data.test),
-                )  # fmt: skip
+            points, labels = _dpkip(data, per_class, epsilon, seed, small)
+            learner = train_convnet(points, 20 * labels, shape, lessons, None, seed)
+            accuracy = float((learner.predict(data.test_rows) == data.test.labels).mean())
+            results.add("table2", dataset=name, epsilon=epsilon, per_class=per_class, seed=seed, accuracy=accuracy)
+
+
+def _dpkip(data: Data, per_class: int, epsilon: float, seed: int, small: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Touches private data: DP-KIP's images and labels; those of an earlier run where `--supports` has them."""
+    if folder := KEPT["supports"]:
+        with np.load(folder / f"support_{data.name}_{per_class}_{epsilon:g}_{seed}.npz") as file:
+            return file["points"].astype(np.float32), file["labels"]
+    batch, rate, clip, ridge = SETTINGS[data.name, 10, epsilon]
+    made = DPKIP(
+        epsilon, DELTA, per_class, batch=50 if small else batch, epochs=1 if small else 10, learning_rate=rate, clip=clip,
+        ridge=ridge, random_state=seed,
+    ).fit(data.train)  # fmt: skip
+    return np.asarray(made.support_.points), np.asarray(made.support_.labels)
 
 
 def start(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
@@ -214,7 +217,7 @@ def merge(files: list[Path], out: Path) -> None:
     bodies = [json.loads(file.read_text("utf-8")) for file in files]
     rows = [row for body in bodies for row in body["rows"] if "accuracy" in row]
     groups: dict[tuple[Any, ...], list[float]] = {}
-    keys = ("part", "dataset", "epsilon", "learner", "images", "what", "per_class")
+    keys = ("part", "dataset", "epsilon", "learner", "what", "per_class")
     for row in rows:
         told = {**row, "epsilon": round(row["epsilon"], 1)}
         groups.setdefault(tuple(told.get(key) for key in keys), []).append(100 * row["accuracy"])
@@ -250,6 +253,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="how many, from --first on")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--sizes", type=int, nargs="*", help="images a class, where not the usual ones")
+    parser.add_argument("--supports", type=Path, help="folder with DP-KIP's images of an earlier run, for `table2`")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--small", action="store_true")
     chosen = parser.parse_args()
@@ -257,6 +261,7 @@ def main() -> None:
         merge(chosen.files, chosen.out)
         return
     results = Results(chosen.out, chosen.small, "bench_convnets.py")
+    KEPT["supports"] = chosen.supports
     for part in chosen.part:
         SIZES[part] = chosen.sizes or SIZES.get(part, [])
     for part in chosen.part:
