@@ -140,6 +140,11 @@ def test_the_page_of_results_is_made_from_the_files(tmp_path: Path) -> None:
     assert "18 s of work, 10 s by the clock on 2 cores (a cpu)" in page
     assert "| PATE-GAN | 0.870 | 0.900 (0.880 to 0.920) | 1.000 | 0.990 |  |" in page
     assert "GAN *(unsafe)*" in page
+    for noted, shown in (([0, 1], "**T**: 1 of 3 repeats"), ([0], "| note |")):
+        for place, line in enumerate(body["rows"]):
+            line["note"] = "1 of 3 repeats" if place in noted else ""
+        (tmp_path / "gpate-1-full.json").write_text(json.dumps(body))
+        assert shown in document(tmp_path), "what is said of every row is said once"
     assert f"- {gpate_1.NOTES[-1]}" in page
     assert "- *Unsafe*: Without privacy." in page
     assert "| [A quick one](../benchmarks/results/gpate-1-quick.json) | `understudy bench run gpate-1` | 7 |" in page

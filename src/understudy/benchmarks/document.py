@@ -95,14 +95,16 @@ def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     papers = any(row["paper"] is not None for row in rows)
     private = any("epsilon" in row for row in rows)
-    noted = any("note" in row for row in rows)
+    notes = {row.get("note", "") for row in rows}
+    noted = len(notes) > 1
     head = [""]
     for metric in metrics:
         head += [f"{metric}, paper"] if papers else []
         head.append(metric if not papers else f"{metric}, measured")
     head += ["ε paper", "ε unconditional", "ε data-dependent"] if private else []
     head += ["note"] if noted else []
-    lines = [f"**{title}**", "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    shared = f": {next(iter(notes))}" if not noted and any(notes) else ""
+    lines = [f"**{title}**{shared}", "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for name in dict.fromkeys(row["row"] for row in rows):
         mine = {row["metric"]: row for row in rows if row["row"] == name}
         any_row = next(iter(mine.values()))
