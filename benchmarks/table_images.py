@@ -1,4 +1,4 @@
-"""The tables of docs/methods/image-moments.md from benchmarks/results/images.json.
+"""The tables of docs/methods/image-moments.md from benchmarks/results/images.json and images_explore.json.
 
     python benchmarks/table_images.py          # writes them between their marks
     python benchmarks/table_images.py --join a.json b.json     # first joins the rows of these files into the result
@@ -19,6 +19,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "benchmarks" / "results" / "images.json"
+EXPLORED = RESULT.with_name("images_explore.json")
 PAGE = ROOT / "docs" / "methods" / "image-moments.md"
 SETS = {"mnist": "MNIST", "fashion": "Fashion-MNIST"}
 Rows = list[dict[str, Any]]
@@ -41,7 +42,7 @@ def final(rows: Rows) -> list[str]:
 def ablation(rows: Rows) -> list[str]:
     """Held-out training images; one line a variant, and how far it is from the recommended one."""
     known = [row for row in rows if row["part"] == "ablation" and row["epsilon"] == 1.0]
-    names = list(dict.fromkeys(row["variant"] for row in known))
+    names = sorted(dict.fromkeys(row["variant"] for row in known), key=lambda name: name != "as recommended")
     lines = ["| held-out accuracy in per cent | " + " | ".join(SETS.values()) + " |", "|---|---|---|"]
     for name in names:
         cells = []
@@ -60,9 +61,24 @@ def ablation(rows: Rows) -> list[str]:
     return lines
 
 
-def filled(page: str, rows: Rows) -> str:
+def explored(rows: Rows) -> list[str]:
+    """How settings were chosen: one line a change, labels as drawn and as the shares say."""
+    columns = [(data, labels) for data in SETS for labels in ("drawn", "shares")]
+    heads = [f"{SETS[data]}, labels {'as drawn' if labels == 'drawn' else 'shares'}" for data, labels in columns]
+    lines = ["| held-out accuracy in per cent | " + " | ".join(heads) + " |", "|---|---|---|---|---|"]
+    for name in dict.fromkeys(row["changed"] for row in rows):
+        cells = []
+        for data, labels in columns:
+            mine = [row["accuracy"] for row in rows if _is(row, changed=name, data=data, labels=labels)]
+            cells.append(f"{100 * mine[0]:.1f}" if mine else "–")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def filled(page: str) -> str:
     """The page with its tables."""
-    for name, lines in (("final", final(rows)), ("ablation", ablation(rows))):
+    rows, early = (json.loads(path.read_text("utf-8"))["rows"] for path in (RESULT, EXPLORED))
+    for name, lines in (("final", final(rows)), ("ablation", ablation(rows)), ("explored", explored(early))):
         start, end = f"<!-- images: {name} -->", "<!-- images: end -->"
         table = f"{start}\n" + "\n".join(lines) + f"\n{end}"
         page = re.sub(f"{re.escape(start)}.*?{re.escape(end)}", lambda _, t=table: t, page, count=1, flags=re.S)
@@ -108,8 +124,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.join:
         RESULT.write_text(json.dumps(join(chosen.join), indent=1) + "\n", "utf-8")
-    rows = json.loads(RESULT.read_text("utf-8"))["rows"]
-    PAGE.write_text(filled(PAGE.read_text("utf-8"), rows), "utf-8")
+    PAGE.write_text(filled(PAGE.read_text("utf-8")), "utf-8")
 
 
 if __name__ == "__main__":
