@@ -38,7 +38,8 @@ KEPT: dict[str, Path | None] = {"supports": None}
 NOTE = (
     "Accuracies: `ours` and `table2` on the test images; `ablation` and `start` on 5,000 training images that were held out. In "
     "the summary they are in per cent, with the least and the greatest of the runs. Generators' noise has fixed seeds, so that "
-    "figures can be had again; DP-KIP's in `table2` has none."
+    "figures can be had again; DP-KIP's in `table2` has none. `--supports` names a folder with DP-KIP's images of the runs in "
+    "dpkip-images-full.json; without it they are made anew."
 )
 SMALL: dict[str, Any] = {
     "steps": 3,

@@ -42,7 +42,7 @@ def _rows(page: Path) -> Iterator[tuple[str, list[Path]]]:
             yield line, files
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/guides/choose.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/guides/choose.md", "docs/methods/one-look.md"])
 def test_bold_figures_come_from_the_results(name: str) -> None:
     page = ROOT / name
     for line, files in _rows(page):
