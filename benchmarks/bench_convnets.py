@@ -237,7 +237,10 @@ def merge(files: list[Path], out: Path) -> None:
         name: ",\n".join("  " + json.dumps(row) for row in part)
         for name, part in (("summary", summary), ("rows", rows))
     }
-    head = json.dumps({"commands": [body["command"] for body in bodies], "note": NOTE, **facts}, indent=1)[:-2]
+    names = " ".join(file.name for file in files)
+    command = f"python benchmarks/bench_convnets.py merge --files {names} --out {out.name}"
+    told = {"command": command, "of": [body["command"] for body in bodies], "note": NOTE, **facts}
+    head = json.dumps(told, indent=1)[:-2]
     text = "".join(f',\n "{name}": [\n{part}\n ]' for name, part in lines.items())
     out.write_text(f"{head}{text}\n}}\n", "utf-8")
 
