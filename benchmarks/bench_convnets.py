@@ -35,6 +35,7 @@ from understudy.methods.distillation.training import Support
 
 SIZES = {"ours": [10, 20, 50], "krr": [10, 50], "table2": [10, 20]}
 KEPT: dict[str, Path | None] = {"supports": None}
+FREE: dict[str, Any] = {}  # settings of the free descent for kernel ridge regression, where not the usual ones
 NOTE = (
     "Accuracies: `ours` and `table2` on the test images; `ablation` and `start` on 5,000 training images that were held out. In "
     "the summary they are in per cent, with the least and the greatest of the runs. Generators' noise has fixed seeds, so that "
@@ -66,7 +67,7 @@ def ours(results: Results, name: str, epsilon: float, seeds: range, small: bool)
 def regression(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
     """The recommended recipe for kernel ridge regression."""
     data = Data(name, True, small)
-    recipe: dict[str, Any] = RECIPES[name]["krr"] | ({"steps": 3, "batch": 50} if small else {})
+    recipe: dict[str, Any] = RECIPES[name]["krr"] | FREE | ({"steps": 3, "batch": 50} if small else {})
     for seed in seeds:
         for per_class in SIZES["krr"]:
             began = time.perf_counter()
@@ -188,7 +189,7 @@ def _dpkip(data: Data, per_class: int, epsilon: float, seed: int, small: bool) -
 def start(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
     """DP-KIP from a Gaussian start, from a released start, and one look alone, at one total budget; ten a class."""
     data = Data(name, False, small)
-    recipe: dict[str, Any] = RECIPES[name]["krr"] | ({"steps": 3, "batch": 50} if small else {})
+    recipe: dict[str, Any] = RECIPES[name]["krr"] | FREE | ({"steps": 3, "batch": 50} if small else {})
     batch, rate, clip, ridge = SETTINGS[name, 10, epsilon]
     for seed in seeds:
         fixed: dict[str, Any] = {"random_state": seed, "unsafe_noise_seed": 100 + seed}
@@ -257,6 +258,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="how many, from --first on")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--sizes", type=int, nargs="*", help="images a class, where not the usual ones")
+    parser.add_argument("--free-steps", type=int, help="steps of half the batch in `krr` and `start`, without a GPU")
     parser.add_argument("--supports", type=Path, help="folder with DP-KIP's images of an earlier run, for `table2`")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--small", action="store_true")
@@ -266,6 +268,7 @@ def main() -> None:
         return
     results = Results(chosen.out, chosen.small, "bench_convnets.py")
     KEPT["supports"] = chosen.supports
+    FREE.update({"steps": chosen.free_steps, "batch": 500} if chosen.free_steps else {})
     for part in chosen.part:
         SIZES[part] = chosen.sizes or SIZES.get(part, [])
     for part in chosen.part:
