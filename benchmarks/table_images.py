@@ -39,16 +39,16 @@ def final(rows: Rows) -> list[str]:
     return lines
 
 
-def ablation(rows: Rows) -> list[str]:
+def ablation(rows: Rows, part: str = "ablation", score: str = "accuracy") -> list[str]:
     """Held-out training images; one line a variant, and how far it is from the recommended one."""
-    known = [row for row in rows if row["part"] == "ablation" and row["epsilon"] == 1.0]
+    known = [row for row in rows if row["part"] == part and row["epsilon"] == 1.0]
     names = sorted(dict.fromkeys(row["variant"] for row in known), key=lambda name: name != "as recommended")
     lines = ["| held-out accuracy in per cent | " + " | ".join(SETS.values()) + " |", "|---|---|---|"]
     for name in names:
         cells = []
         for data in SETS:
             mine, best = (
-                [row["accuracy"] for row in known if _is(row, data=data, variant=variant)]
+                [row[score] for row in known if _is(row, data=data, variant=variant)]
                 for variant in (name, "as recommended")
             )
             if not mine:
@@ -78,7 +78,12 @@ def explored(rows: Rows) -> list[str]:
 def filled(page: str) -> str:
     """The page with its tables."""
     rows, early = (json.loads(path.read_text("utf-8"))["rows"] for path in (RESULT, EXPLORED))
-    for name, lines in (("final", final(rows)), ("ablation", ablation(rows)), ("explored", explored(early))):
+    for name, lines in (
+        ("final", final(rows)),
+        ("ablation", ablation(rows)),
+        ("look", ablation(rows, "look", "accuracy_of_shares")),
+        ("explored", explored(early)),
+    ):
         start, end = f"<!-- images: {name} -->", "<!-- images: end -->"
         table = f"{start}\n" + "\n".join(lines) + f"\n{end}"
         page = re.sub(f"{re.escape(start)}.*?{re.escape(end)}", lambda _, t=table: t, page, count=1, flags=re.S)

@@ -12,7 +12,7 @@ import table_images as tables  # pyright: ignore[reportMissingImports]
 
 def test_the_page_has_the_tables_of_the_results() -> None:
     page = tables.PAGE.read_text("utf-8")
-    assert page.count("<!-- images: end -->") == 3
+    assert page.count("<!-- images: end -->") == 4
     assert page == tables.filled(page)
 
 
