@@ -93,15 +93,22 @@ class PairTables:
 def _count(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
     """Private. Exact tables: products of one-hot blocks, each small enough for its sums to be exact in float32."""
     from scipy.linalg import blas  # pyright: ignore[reportMissingTypeStubs]
+    from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
 
     multiply: Any = getattr(blas, "ssyrk")  # noqa: B009  (made at import; no checker knows it)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     total = np.zeros((n_classes, starts[-1], starts[-1]), dtype=np.int64)
     one_hot = np.zeros((min(_CHUNK, len(codes)), starts[-1]), dtype=np.float32)
-    for c in range(n_classes):
-        mine = np.flatnonzero(classes == c)
-        for start in range(0, len(mine), _CHUNK):
-            places = codes[mine[start : start + _CHUNK]].astype(np.int64) + starts[:-1]
+    chunks = (
+        (c, mine[start : start + _CHUNK])
+        for c in range(n_classes)
+        for mine in [np.flatnonzero(classes == c)]
+        for start in range(0, len(mine), _CHUNK)
+    )
+    # A product takes milliseconds: threads that wait for one another would cost more than they give.
+    with threadpool_limits(1):
+        for c, rows in chunks:
+            places = codes[rows].astype(np.int64) + starts[:-1]
             block = one_hot[: len(places)]
             np.put_along_axis(block, places, np.float32(1), axis=1)
             # The upper triangle of block' block, at half the work of the whole product.

@@ -46,6 +46,7 @@ def _regress(
     codes: np.ndarray, sizes: Sequence[int], wanted: np.ndarray, ratio: np.ndarray, ridge: float
 ) -> np.ndarray:
     from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
 
     features = np.concatenate([one_hot(codes, sizes), np.ones((len(codes), 1), np.float32)], axis=1)
     wanted = wanted.astype(np.float32)
@@ -64,5 +65,6 @@ def _regress(
 
     start = np.zeros(shape)
     start[-1] = np.log(np.maximum(ratio, 1e-12))
-    found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 60})
+    with threadpool_limits(1):  # each product takes milliseconds; threads would wait for one another
+        found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 60})
     return found.x.reshape(shape)

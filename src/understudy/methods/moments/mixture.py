@@ -86,32 +86,34 @@ def fit_mixture(
     together is below `least` deviations of its noise is never drawn: most such codes stand for no row at all, and a
     column that is constant in the table should be so in the rows.
     """
-    owner = np.repeat(np.arange(len(sizes)), sizes)
+    everyone = np.repeat(np.arange(len(sizes)), sizes)
+    single = np.diagonal(tables, axis1=1, axis2=2).astype(np.float64)
+    kept = _standing(single.sum(axis=0), least * one * len(tables) ** 0.5, everyone)
+    owner, diagonal = everyone[kept], single[:, kept]
     rng = np.random.default_rng(seed)
-    diagonal = np.diagonal(tables, axis1=1, axis2=2).astype(np.float64)
     pooled = np.maximum(diagonal, 1.0).sum(axis=0)
     pooled = pooled / np.bincount(owner, pooled)[owner]
     start = {
         "logits": jnp.asarray((np.log(pooled) + rng.normal(0, 0.5, (components, len(owner)))).T, jnp.float32),
         "weights": jnp.asarray(rng.normal(0, 0.5, (len(tables), components)), jnp.float32),
     }
-    kept = _standing(diagonal.sum(axis=0), least * one * len(tables) ** 0.5, owner)
-    apart = owner[:, None] != owner[None, :]
+    apart = tables[:, kept][:, :, kept] * (owner[:, None] != owner[None, :])
+    padded = [jnp.asarray(places) for places in _padded(np.bincount(owner).tolist())]
     found = _fit(
-        start, jnp.asarray(tables * apart, jnp.float32), jnp.asarray(diagonal, jnp.float32),
-        jnp.asarray(counts, jnp.float32), jnp.asarray(owner), jnp.asarray(kept), [jnp.asarray(p) for p in _padded(sizes)],
-        len(sizes), steps, learning_rate, decay, float(one), max(float(two), 1e-9),
+        start, jnp.asarray(apart, jnp.float32), jnp.asarray(diagonal, jnp.float32), jnp.asarray(counts, jnp.float32),
+        jnp.asarray(owner), padded, len(sizes), steps, learning_rate, decay, float(one), max(float(two), 1e-9),
     )  # fmt: skip
-    chances = np.asarray(_chances(found["logits"], jnp.asarray(owner), jnp.asarray(kept), len(sizes)), np.float64)
+    chances = np.zeros((components, len(everyone)))
+    chances[:, kept] = np.asarray(_chances(found["logits"], jnp.asarray(owner), len(sizes)), np.float64).T
     weights = np.asarray(jax.nn.softmax(found["weights"], axis=1), np.float64)
-    return Mixture(np.ascontiguousarray(chances.T), weights, tuple(int(size) for size in sizes))
+    return Mixture(chances, weights, tuple(int(size) for size in sizes))
 
 
 def _standing(totals: np.ndarray, least: float, owner: np.ndarray) -> np.ndarray:
-    """One for each code whose noisy count stands out, and for the most frequent one of each column; else zero."""
+    """The places of the codes whose noisy count stands out, and of the most frequent one of each column."""
     top = np.full(owner[-1] + 1, -np.inf)
     np.maximum.at(top, owner, totals)
-    return ((totals >= least) | (totals == top[owner])).astype(np.float32)
+    return np.flatnonzero((totals >= least) | (totals == top[owner]))
 
 
 def _padded(sizes: Sequence[int]) -> list[np.ndarray]:
@@ -128,9 +130,8 @@ def _padded(sizes: Sequence[int]) -> list[np.ndarray]:
     ]
 
 
-def _chances(logits: Array, owner: Array, kept: Array, columns: int) -> Array:
-    """A softmax over the codes of each column that are kept, D x components."""
-    logits = jnp.where(kept[:, None] > 0, logits, -1e9)
+def _chances(logits: Array, owner: Array, columns: int) -> Array:
+    """A softmax over the codes of each column, D x components."""
     top = jax.ops.segment_max(logits, owner, columns)[owner]
     raised = jnp.exp(logits - top)
     return raised / jax.ops.segment_sum(raised, owner, columns)[owner]
@@ -165,13 +166,13 @@ def _overlaps(chances: Array, padded: Sequence[Array]) -> Array:
     return (chances.T @ chances) ** 2 - sum(jnp.sum(each**2, axis=0) for each in own)
 
 
-@partial(jax.jit, static_argnums=(7, 8))
+@partial(jax.jit, static_argnums=(6, 7))
 def _fit(
-    start: dict[str, Array], tables: Array, diagonal: Array, counts: Array, owner: Array, kept: Array,
-    padded: list[Array], columns: int, steps: int, learning_rate: float, decay: float, one: float, two: float,
+    start: dict[str, Array], tables: Array, diagonal: Array, counts: Array, owner: Array, padded: list[Array],
+    columns: int, steps: int, learning_rate: float, decay: float, one: float, two: float,
 ) -> dict[str, Array]:  # fmt: skip
     def loss(parameters: dict[str, Array]) -> Array:
-        chances = _chances(parameters["logits"], owner, kept, columns)
+        chances = _chances(parameters["logits"], owner, columns)
         weights = jax.nn.softmax(parameters["weights"], axis=1) * counts[:, None]
         # The squared distance of w'xx' from T, without ever making a D x D table: w'Hw - 2 w'(x'Tx) + what is constant.
         fitted = jnp.einsum("ck,kl,cl->", weights, _overlaps(chances, padded), weights)
