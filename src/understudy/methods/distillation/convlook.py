@@ -36,7 +36,7 @@ class Public(NamedTuple):
 class OneLookConvNet(Distiller):
     """Distilled images for a ConvNet (three blocks of 128 kernels, instance norm, average pooling) from one private look.
 
-    Wants an accelerator: on two cores the default settings take hours. `predict` trains the network on the distilled
+    Wants an accelerator: on two cores the default settings would take hours. `predict` trains the network on the distilled
     images when it is first asked, with the same public deformations.
 
     Parameters
