@@ -81,7 +81,7 @@ def target_of(schema: Schema) -> Target:
 def class_ratio(counts: np.ndarray, hidden: np.ndarray) -> np.ndarray:
     """Public. How often each class is drawn: as often as it was counted, and one that drowned in the noise never.
 
-    Rows that only bear the name of a class teach a classifier to find it everywhere. Whoever asks for such a class by a
+    Rows that only bear the name of a class say nothing about it. Whoever asks for such a class by a
     condition still gets its rows; and where fewer than two classes stand out all are drawn.
     """
     shown = np.ones(len(counts), dtype=bool)

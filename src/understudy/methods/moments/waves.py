@@ -1,8 +1,7 @@
 """Columns that are one signal, sample after sample: their second moments are nearly diagonal in the cosine basis. Free.
 
 A recording is smooth: nearly all of its power lies in few of the frequencies. Noise that is spread over all of them
-stands far above the signal where there is none, and rows with such noise in them are told from real ones, and the classes
-from one another, by what is not there. In the cosine basis, which is public, the power of each frequency is one number.
+stands far above the signal where there is none. In the cosine basis, which is public, the power of each frequency is one number.
 """
 
 from __future__ import annotations
