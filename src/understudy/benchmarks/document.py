@@ -137,10 +137,11 @@ def _quick(results: Sequence[Result]) -> str:
     lines = [
         "## Quick runs",
         "",
-        "They show that a table runs, with shortened training and few rows; their figures mean nothing.",
+        "They show that a table runs, with shortened training and few rows; their figures mean nothing. What tables of one "
+        "command share is counted in each.",
         "",
     ]
-    lines += ["| table | command | seconds of work |", "|---|---|---|"]
+    lines += ["| table | command | seconds of a processor |", "|---|---|---|"]
     for result in results:
         body = result.body
         link = f"[{body['title']}](../benchmarks/results/{body['file']})"
