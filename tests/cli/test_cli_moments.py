@@ -49,6 +49,14 @@ def test_moments_is_what_synthesize_does(
     code, _, err = run(capsys, "sample", found["release"], "--rows", 20, "--out", more, "--condition", "sick=true")
     assert code == 0, err
     assert bool(read_table(more)["sick"].to_numpy().all())
+    alike = tmp_path / "alike.csv"
+    code, _, err = run(capsys, "sample", found["release"], "--rows", 400, "--out", alike, "--balance", 1, "--seed", 0)
+    assert code == 0, err
+    assert abs(float(read_table(alike)["sick"].to_numpy().mean()) - 0.5) < 0.1
+    code, _, err = run(capsys, "sample", found["release"], "--out", tmp_path / "no.csv", "--balance", 2)
+    assert code == 2
+    assert "from 0 (as released) to 1" in err
+    assert not (tmp_path / "no.csv").exists()
     assert not (tmp_path / "s.csv.private").exists()
 
 

@@ -64,6 +64,9 @@ def test_synthesize_then_sample(files: tuple[Path, Path], tmp_path: Path, capsys
     assert "Nothing was spent" in text
     validate_frame(read_table(more), SCHEMA.with_target(None))
     assert set(read_table(more)["ward"]) == {"s"}
+    code, _, err = run(capsys, "sample", found["release"], "--out", tmp_path / "no.csv", "--balance", 0.5)
+    assert code == 2
+    assert "draws classes as they were released" in err
     code, text, _ = run(capsys, "sample", found["release"], "--out", more, "--condition", "ward=x", "--json")
     assert code == 2
     assert "never 'x'" in json.loads(text)["message"]

@@ -114,10 +114,15 @@ def sample(
     out: Annotated[Path, typer.Option(help="File for the rows: .csv, .csv.gz, .parquet or .feather.")],
     rows: Annotated[int, typer.Option(help="How many rows; any number is free.")] = 1000,
     condition: Annotated[list[str] | None, typer.Option(help="Only rows with COLUMN=VALUE; may be repeated.")] = None,
+    balance: Annotated[
+        float, typer.Option(help="0: classes as common as released; 1: all alike; between: rare ones more often.")
+    ] = 0.0,
     seed: Annotated[int | None, typer.Option(help="Makes the rows repeatable.")] = None,
     as_json: Json = False,
 ) -> None:
     """Draw synthetic rows from a release. Spends nothing."""
+    import inspect
+
     from understudy.methods import load
     from understudy.tables import check_table_path
 
@@ -126,7 +131,10 @@ def sample(
     if not hasattr(generator, "sample_to"):
         raise InputError(f"{release} holds a {generator.__class__.__name__}, which makes no rows.")
     conditions = dict(_condition(text, generator.schema_) for text in condition or [])
-    generator.sample_to(out, rows, conditions, seed)
+    mix = {"balance": balance} if balance else {}
+    if mix and "balance" not in inspect.signature(generator.sample_to).parameters:
+        raise InputError(f"--balance: {generator.method!r} draws classes as they were released. Leave it out.")
+    generator.sample_to(out, rows, conditions, seed, **mix)
     epsilon = generator.certificate_.epsilon
     if as_json:
         print_json({"out": str(out), "rows": rows, "epsilon": epsilon, "delta": generator.certificate_.delta})

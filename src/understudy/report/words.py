@@ -81,8 +81,8 @@ METHODS: dict[str, tuple[str, str]] = {
     ),
     "image-moments": (
         "image moments",
-        "Counts, means and how pixels vary together are released once for each class, with noise. Everything else is "
-        "computed from those noisy statistics.",
+        "Counts, means and how pixels (and, if asked for, edges) vary together are released once, with noise. Everything "
+        "else is computed from those noisy statistics.",
     ),
     "dpkip": (
         "DP-KIP",
