@@ -13,7 +13,7 @@ NOT_PUBLIC = (
     "`understudy synthesize` and `understudy evaluate` take any CSV or Parquet file with its schema."
 )
 GANS_MISS = (
-    "The GAN without privacy comes out where the papers have it. What is private and starts from nothing does not: near chance at an "
+    "On credit the GAN without privacy comes out within 0.04 of print. What is private and starts from nothing does not: near chance at an "
     "unconditional epsilon of 1, 0.35 to 0.5 of AUROC below print, and as published, at a data-dependent 1, no better "
     "(docs/methods/pategan.md says what its votes are worth). We do not know which settings or unpaid looks at the data make the "
     "difference; settings here were fixed on another dataset's validation rows."
