@@ -35,5 +35,10 @@ def test_measured_epsilon_is_below_the_claim_long(case: str) -> None:
 
 @pytest.mark.parametrize("case", SMALL)
 def test_the_attack_notices_missing_noise(case: str) -> None:
-    here, there = (scores(CASES[case], present, 40, forget_the_noise) for present in (True, False))
-    assert lower_bound(here, there) > EPSILON
+    found = 0.0
+    for fits in (40, 120):  # batches are drawn by the system: the few fits that mostly suffice do not always
+        here, there = (scores(CASES[case], present, fits, forget_the_noise) for present in (True, False))
+        found = lower_bound(here, there)
+        if found > EPSILON:
+            return
+    pytest.fail(f"the attack measures {found:.2f} without noise, and {EPSILON:g} is claimed with it")
