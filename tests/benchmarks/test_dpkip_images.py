@@ -1,9 +1,13 @@
-"""Table 1 of DP-KIP as a benchmark: every printed figure has its measurement, with the paper's settings."""
+"""Tables 1 and 2 of DP-KIP as benchmarks: every printed figure has its measurement, with the paper's settings."""
 
 from __future__ import annotations
 
-from understudy.benchmarks import registry
+import numpy as np
+import pytest
+
+from understudy.benchmarks import dpkip_convnets, registry
 from understudy.benchmarks.dpkip_images import SETTINGS, TABLE_1, distiller, parts
+from understudy.images import ImageDataset
 from understudy.methods import DPKIP, KIP, OneLook
 
 
@@ -24,3 +28,35 @@ def test_settings_are_those_of_the_paper() -> None:
     found = {(one.batch, one.learning_rate, one.clip, one.ridge) for one in made if isinstance(one, DPKIP)}
     assert found == set(SETTINGS.values())
     assert all(one.epochs == 10 and one.delta == 1e-5 for one in made if isinstance(one, DPKIP))
+
+
+def test_table_2_is_measured_with_the_settings_of_ten_a_class() -> None:
+    benchmark = registry.get("dpkip-2")
+    full = {part.name: part for part in benchmark.parts("full", 3)}
+    assert set(full) == {quote.part for quote in benchmark.quotes}
+    assert {part.name for part in benchmark.parts("quick", 1)} < set(full)
+    printed = [quote.paper for quote in benchmark.quotes if quote.paper is not None]
+    assert sorted(printed) == sorted(value for row in dpkip_convnets.TABLE_2.values() for value in row)
+    made = dpkip_convnets.distiller(full["fashion-20-dpkip-10"].settings, 2)
+    assert isinstance(made, DPKIP)
+    assert (made.batch, made.learning_rate, made.clip, made.ridge) == SETTINGS["fashion", 10, 10.0]
+    assert (made.per_class, made.epochs, made.epsilon, made.random_state) == (20, 10, 10.0, 2)
+    ceiling = dpkip_convnets.distiller(full["mnist-20-kip"].settings, 1)
+    assert isinstance(ceiling, KIP)
+    assert (ceiling.per_class, ceiling.random_state) == (20, 1)
+
+
+def test_a_network_learns_from_distilled_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shapes(name: str, part: str = "train") -> ImageDataset:
+        rng = np.random.default_rng(len(part))
+        labels = np.arange(120) % 2
+        pixels = rng.integers(0, 60, (120, 8, 8))
+        pixels[labels == 1, :, 4:] += 150
+        return ImageDataset(pixels.astype(np.uint8), labels, ("left", "right"))
+
+    monkeypatch.setattr("understudy.images.load", shapes)
+    settings = {"dataset": "mnist", "per_class": 2, "method": "kip", "epochs": 1, "train_steps": 4, "train_batch": 4}
+    (found,) = dpkip_convnets.measure(settings, [0])
+    assert set(found) == {"accuracy", "kernel_regression"}
+    assert float(found["kernel_regression"]) > 90  # pyright: ignore[reportArgumentType]
+    assert 0 <= float(found["accuracy"]) <= 100  # pyright: ignore[reportArgumentType]

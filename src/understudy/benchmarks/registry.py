@@ -22,6 +22,7 @@ _HOMES = {
     "gpate-4": "understudy.benchmarks.gpate_4",
     "gpate-6": "understudy.benchmarks.gpate_6",
     "dpkip-images": "understudy.benchmarks.dpkip_images",
+    "dpkip-2": "understudy.benchmarks.dpkip_convnets",
     "dpkip-3": "understudy.benchmarks.dpkip_tables",
 }
 
