@@ -54,21 +54,19 @@ class SystemNoise:
 
     def discrete_laplace(self, scale: float, shape: Shape) -> Ints:
         """Pr[k] ~ exp(-|k| / scale), exactly."""
-        import opendp.prelude as dp
+        from opendp.measurements import make_laplace
+        from opendp.metrics import l1_distance
 
         _check_scale(scale)
-        dp.enable_features("contrib")
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="f64")
-        return _draw(dp.m.make_laplace(*space, scale=float(scale)), shape)
+        return _draw(make_laplace(_whole_numbers(), l1_distance(T="f64"), scale=float(scale)), shape)
 
     def discrete_gaussian(self, sigma: float, shape: Shape) -> Ints:
         """Pr[k] ~ exp(-k^2 / (2 sigma^2)), exactly."""
-        import opendp.prelude as dp
+        from opendp.measurements import make_gaussian
+        from opendp.metrics import l2_distance
 
         _check_scale(sigma)
-        dp.enable_features("contrib")
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-        return _draw(dp.m.make_gaussian(*space, scale=float(sigma)), shape)
+        return _draw(make_gaussian(_whole_numbers(), l2_distance(T="f64"), scale=float(sigma)), shape)
 
     def gaussian(self, sigma: float, shape: Shape) -> Floats:
         """N(0, sigma^2) in floating point, by inversion of 53 random bits a number. For gradients; see the module."""
@@ -144,6 +142,15 @@ def _check_scale(scale: float) -> None:
         raise InputError(
             f"a noise scale of {scale:.3g} would swamp any count; the budget is too small for this release."
         )
+
+
+def _whole_numbers() -> Any:
+    """OpenDP's vectors of whole numbers. Its prelude would bring in scikit-learn, half a second that no draw needs."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.mod import enable_features
+
+    enable_features("contrib")
+    return vector_domain(atom_domain(T="i64"))
 
 
 def _draw(measurement: Any, shape: Shape) -> Ints:

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 ABSENT = -1
 """The code of a row that was blanked: it is counted nowhere."""
-_CHUNK = 1 << 14
+_CHUNK = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,8 @@ def _count(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: 
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     total = np.zeros((n_classes, starts[-1], starts[-1]), dtype=np.int64)
     one_hot = np.zeros((min(_CHUNK, len(codes)), starts[-1]), dtype=np.float32)
+    cells = one_hot.reshape(-1)
+    first = np.arange(len(one_hot))[:, None] * starts[-1] + starts[:-1]  # of each row and column, in `cells`
     chunks = (
         (c, mine[start : start + _CHUNK])
         for c in range(n_classes)
@@ -108,12 +110,11 @@ def _count(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: 
     # A product takes milliseconds: threads that wait for one another would cost more than they give.
     with threadpool_limits(1):
         for c, rows in chunks:
-            places = codes[rows].astype(np.int64) + starts[:-1]
-            block = one_hot[: len(places)]
-            np.put_along_axis(block, places, np.float32(1), axis=1)
+            places = codes[rows] + first[: len(rows)]
+            cells[places] = 1
             # The upper triangle of block' block, at half the work of the whole product.
-            total[c] += np.asarray(multiply(1.0, block.T), dtype=np.int64)
-            np.put_along_axis(block, places, np.float32(0), axis=1)
+            total[c] += np.asarray(multiply(1.0, one_hot[: len(rows)].T), dtype=np.int64)
+            cells[places] = 0
     return total
 
 

@@ -52,8 +52,11 @@ class Codebook:
         return [slot.cells for slot in self.slots if slot.cells is not None]
 
     def read(self, frame: pd.DataFrame) -> np.ndarray:
-        """Private rows as whole numbers, rows x columns: a cell, or a code; -1 where the value is missing."""
-        found = np.empty((len(frame), len(self.slots)), dtype=np.int32)
+        """Private rows as whole numbers, rows x columns: a cell, or a code; -1 where the value is missing.
+
+        A column lies in one piece in memory, since nearly everything goes column by column from here on.
+        """
+        found = np.empty((len(frame), len(self.slots)), dtype=np.int32, order="F")
         for start in range(0, len(frame), _CHUNK):
             self._read(self.encoder.encode_codes(frame.iloc[start : start + _CHUNK]), found[start : start + _CHUNK])
         return found
@@ -117,12 +120,16 @@ class Bins:
 
     def encode(self, cells: np.ndarray) -> np.ndarray:
         """Private. Codes of private cells."""
-        last = np.asarray(self.sizes, dtype=cells.dtype) - 1
-        codes = np.where(cells < 0, last, cells)
-        for place, edges in zip(self.book.binned, self.edges, strict=True):
+        codes = np.empty_like(cells)
+        edges = iter(self.edges)
+        for place, (slot, size) in enumerate(zip(self.book.slots, self.sizes, strict=True)):
+            if slot.cells is None:
+                known = np.arange(slot.categories)
+            else:
+                ends = next(edges)
+                known = np.searchsorted(ends, np.arange(ends[-1]), side="right") - 1
             # One entry a cell and, at the end, one for what is missing: that is where -1 points to.
-            known = np.searchsorted(edges, np.arange(edges[-1]), side="right") - 1
-            codes[:, place] = np.append(known, last[place]).astype(cells.dtype)[cells[:, place]]
+            codes[:, place] = np.append(known, size - 1).astype(cells.dtype)[cells[:, place]]
         return codes
 
     def decode(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -93,19 +94,17 @@ def fit_mixture(
     rng = np.random.default_rng(seed)
     pooled = np.maximum(diagonal, 1.0).sum(axis=0)
     pooled = pooled / np.bincount(owner, pooled)[owner]
-    start = {
-        "logits": jnp.asarray((np.log(pooled) + rng.normal(0, 0.5, (components, len(owner)))).T, jnp.float32),
-        "weights": jnp.asarray(rng.normal(0, 0.5, (len(tables), components)), jnp.float32),
-    }
+    logits = (np.log(pooled) + rng.normal(0, 0.5, (components, len(owner)))).T
+    # Arrays of NumPy until here: each step outside of `_fit` would be compiled by itself.
+    start = {"logits": np.float32(logits), "weights": np.float32(rng.normal(0, 0.5, (len(tables), components)))}
     apart = tables[:, kept][:, :, kept] * (owner[:, None] != owner[None, :])
-    padded = [jnp.asarray(places) for places in _padded(np.bincount(owner).tolist())]
     found = _fit(
-        start, jnp.asarray(apart, jnp.float32), jnp.asarray(diagonal, jnp.float32), jnp.asarray(counts, jnp.float32),
-        jnp.asarray(owner), padded, len(sizes), steps, learning_rate, decay, float(one), max(float(two), 1e-9),
+        start, np.float32(apart), np.float32(diagonal), np.float32(counts), owner,
+        _padded(np.bincount(owner).tolist()), len(sizes), steps, learning_rate, decay, float(one), max(float(two), 1e-9),
     )  # fmt: skip
     chances = np.zeros((components, len(everyone)))
-    chances[:, kept] = np.asarray(_chances(found["logits"], jnp.asarray(owner), len(sizes)), np.float64).T
-    weights = np.asarray(jax.nn.softmax(found["weights"], axis=1), np.float64)
+    chances[:, kept] = np.asarray(found["chances"], np.float64).T
+    weights = np.asarray(found["weights"], np.float64)
     return Mixture(chances, weights, tuple(int(size) for size in sizes))
 
 
@@ -168,7 +167,7 @@ def _overlaps(chances: Array, padded: Sequence[Array]) -> Array:
 
 @partial(jax.jit, static_argnums=(6, 7))
 def _fit(
-    start: dict[str, Array], tables: Array, diagonal: Array, counts: Array, owner: Array, padded: list[Array],
+    start: dict[str, Any], tables: Any, diagonal: Any, counts: Any, owner: Any, padded: list[Any],
     columns: int, steps: int, learning_rate: float, decay: float, one: float, two: float,
 ) -> dict[str, Array]:  # fmt: skip
     def loss(parameters: dict[str, Array]) -> Array:
@@ -191,4 +190,5 @@ def _fit(
         return (optax.apply_updates(parameters, update), memory), None  # type: ignore[return-value]
 
     (found, _), _ = jax.lax.scan(step, (start, optimiser.init(start)), None, length=steps)
-    return found
+    chances = _chances(found["logits"], owner, columns)
+    return {"chances": chances, "weights": jax.nn.softmax(found["weights"], axis=1)}
