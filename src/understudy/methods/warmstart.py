@@ -7,12 +7,17 @@ post-processing and free.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
 from understudy.privacy import Budget
 from understudy.privacy.share import BudgetShare
 from understudy.tables import Encoder
+
+if TYPE_CHECKING:
+    from understudy.methods.moments import MomentsGenerator
 
 # So many rows of the release are taught. Their number costs nothing; more teach no better.
 ROWS = 1 << 15
@@ -23,6 +28,14 @@ def moments_rows(table: pd.DataFrame, encoder: Encoder, epsilon: float, seed: in
 
     Safe to publish: everything comes from the release, which is charged to `budget` before its noise is drawn.
     """
+    rows = moments_release(table, encoder, epsilon, seed, budget).sample(ROWS, random_state=seed)
+    return encoder.encode(rows).astype(np.float32)
+
+
+def moments_release(
+    table: pd.DataFrame, encoder: Encoder, epsilon: float, seed: int, budget: Budget
+) -> MomentsGenerator:
+    """Touches private data: a moments release for `epsilon`, charged to `budget` before its noise is drawn; it is public."""
     from understudy.methods.moments import MomentsGenerator
     from understudy.methods.moments.codebook import Codebook
     from understudy.methods.moments.targets import target_of
@@ -31,4 +44,4 @@ def moments_rows(table: pd.DataFrame, encoder: Encoder, epsilon: float, seed: in
     goal = target_of(encoder.schema)
     book = Codebook(goal.features)
     start._learn(book.read(table), goal.read(table), book, goal, seed, BudgetShare(budget, epsilon))
-    return encoder.encode(start.sample(ROWS, random_state=seed)).astype(np.float32)
+    return start

@@ -34,9 +34,11 @@ def smallest_noise(
     delta: float,
     *,
     accounting: Accounting = "tightest",
-    tolerance: float = 1e-4,
+    tolerance: float | None = None,
 ) -> float:
     """The smallest noise (to a relative `tolerance`, rounded up) at which `events(noise)` costs at most `epsilon`.
+
+    The tolerance is 1e-4, or 1e-7 where only Rényi's way is asked for, which is quick.
 
     The Rényi answer comes first and is an upper end; the slower methods then only look below it.
     """
@@ -52,7 +54,8 @@ def smallest_noise(
         return compose(events(noise), delta, good_enough=epsilon).epsilon <= epsilon
 
     if accounting == "rdp":
-        return _bisect(fits_rdp, *_bracket(fits_rdp, epsilon), tolerance=1e-7)
+        return _bisect(fits_rdp, *_bracket(fits_rdp, epsilon), tolerance=tolerance or 1e-7)
+    tolerance = tolerance or 1e-4
     try:
         high = _bisect(fits_rdp, *_bracket(fits_rdp, epsilon), tolerance=tolerance)
     except InputError:  # what was spent before may fit by a tighter method alone
