@@ -52,7 +52,7 @@ def test_the_predictor_is_a_network_trained_on_the_released_bytes() -> None:
 
 
 def test_the_whole_cost_is_that_of_the_look(made: OneLookConvNet) -> None:
-    look = ImageMoments(8.0, 1e-5, frequencies=4, random_state=0, unsafe_noise_seed=1).fit(bars(300))
+    look = ImageMoments(8.0, 1e-5, frequencies=4, edges=0.0, random_state=0, unsafe_noise_seed=1).fit(bars(300))
     assert made.certificate_.body["events"] == look.certificate_.body["events"]
     assert made.certificate_.epsilon <= 8.0
     assert made.certificate_.body["release"]["post_processing_of"] == "generator/image-moments"
@@ -60,7 +60,7 @@ def test_the_whole_cost_is_that_of_the_look(made: OneLookConvNet) -> None:
 
 def test_what_follows_the_look_sees_no_record(made: OneLookConvNet) -> None:
     """The same release gives the same images, whatever the records were."""
-    look = ImageMoments(8.0, 1e-5, frequencies=4, random_state=0, unsafe_noise_seed=1).fit(bars(300))
+    look = ImageMoments(8.0, 1e-5, frequencies=4, edges=0.0, random_state=0, unsafe_noise_seed=1).fit(bars(300))
     seed = int(np.random.SeedSequence(0).generate_state(1)[0] >> 1)
     again = OneLookConvNet(8.0, 1e-5, 2, **QUICK)
     support = again.distil(again.prepare(look), jax.random.key(seed))

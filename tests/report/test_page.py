@@ -207,7 +207,7 @@ def test_a_generator_of_images_draws_some(tmp_path: Path) -> None:
 
     pixels = np.random.default_rng(0).integers(0, 255, (60, 8, 8)).astype(np.uint8)
     data = ImageDataset(pixels, np.arange(60) % 3, ("a", "b", "c"))
-    ImageMoments(4.0, 1e-5, random_state=0).fit(data).save(tmp_path / "release")
+    ImageMoments(4.0, 1e-5, edges=0.0, random_state=0).fit(data).save(tmp_path / "release")
     text = render(Sources([tmp_path / "release"]))
     assert "100 pictures drawn from the release" in Page(text).text
     assert "A generator of synthetic images" in Page(text).text
