@@ -115,6 +115,7 @@ class OneLook(Distiller):
             self.delta * (1 - self.refine_share / 2),
             frequencies=self.frequencies,
             components=self.components,
+            edges=0.0,
             straight=self.straight,
             random_state=self.random_state,
         )
