@@ -51,7 +51,7 @@ def test_a_release_comes_back_the_same(fitted: ImageMoments, tmp_path: Path) -> 
         back.certificate_.verify()
 
 
-@pytest.mark.parametrize("extra", [{}, {"components": 2}, {"straight": True}])
+@pytest.mark.parametrize("extra", [{}, {"components": 2}, {"straight": True}, {"straight": True, "sized": True}])
 def test_the_whole_budget_is_charged_before_anything_leaves(extra: dict[str, Any]) -> None:
     generator = ImageMoments(1.0, 1e-5, frequencies=3, edges=0.0, random_state=0, **extra).fit(bars(600))
     assert 0.99 < generator.certificate_.verify() <= 1.0
@@ -130,7 +130,7 @@ def test_shrinkage_keeps_what_stands_out_and_drops_what_drowns() -> None:
 
 @pytest.mark.parametrize(
     ("settings_", "said"),
-    [({"epsilon": 0.0}, "epsilon"), ({"components": 0}, "components"), ({"frequencies": 99}, "frequencies"), ({"spread_clip": -1.0}, "spread_clip")],
+    [({"epsilon": 0.0}, "epsilon"), ({"components": 0}, "components"), ({"frequencies": 99}, "frequencies"), ({"spread_clip": -1.0}, "spread_clip"), ({"sized": True}, "straight")],
 )  # fmt: skip
 def test_wrong_settings_are_refused(settings_: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):

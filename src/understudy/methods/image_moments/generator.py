@@ -16,6 +16,7 @@ from understudy.images import ImageDataset
 from understudy.images.basis import dct_basis
 from understudy.images.deform import straighten
 from understudy.images.edges import EdgeMap
+from understudy.images.upright import stand
 from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.image_moments.edge_look import EdgeMoments, EdgePlan, edge_look
 from understudy.methods.image_moments.looks import Plan, look
@@ -47,6 +48,7 @@ class ImageMoments(BaseEstimator):
     edges : the share of the precision for a look at edges, which says what outlines and textures a class has: samples are
         moved until theirs are the same. We recommend 0.6. 0 leaves them as the Gaussians made them: quicker, and cruder.
     straight : straighten slanted writing before the look, by a fixed function of each image, and slant the samples back.
+    sized : bring straightened writing to one width and height before the look, and give samples theirs back, likewise.
     mean_clip, spread_clip : the longest row, and the longest distance from its class' mean, that is kept whole, on a scale
         where white is 1; None: 0.34 and 0.232 times the root of the number of pixels. Public: do not take them from the data.
     random_state : for the cells; never for the noise.
@@ -65,6 +67,7 @@ class ImageMoments(BaseEstimator):
         components: int = 1,
         edges: float = 0.0,
         straight: bool = False,
+        sized: bool = False,
         mean_clip: float | None = None,
         spread_clip: float | None = None,
         random_state: int | None = None,
@@ -76,6 +79,7 @@ class ImageMoments(BaseEstimator):
         self.components = components
         self.edges = edges
         self.straight = straight
+        self.sized = sized
         self.mean_clip = mean_clip
         self.spread_clip = spread_clip
         self.random_state = random_state
@@ -99,10 +103,8 @@ class ImageMoments(BaseEstimator):
         noise = smallest_noise(events, self.epsilon, self.delta)
         plan = self._plan(data, mean_clip, spread_clip, noise)
         paying = self._budget() if budget is None else budget
-        pixels, slants = straighten(data) if self.straight else (data.flat(), np.zeros(len(data), np.float32))
-        rows = pixels @ low.T
-        if self.straight:
-            rows = np.concatenate([rows, SLANT_UNIT * slants[:, None]], axis=1)
+        pixels, stances = self._stood(data)
+        rows = np.concatenate([pixels @ low.T, SLANT_UNIT * stances], axis=1)
         rng = np.random.default_rng(self.random_state)
         released = look(rows.astype(np.float64), data.labels, plan, paying, rng)
         tail = np.zeros(0)
@@ -112,7 +114,10 @@ class ImageMoments(BaseEstimator):
         factors = np.linalg.cholesky(released.covariances)
         parts = (released.weights, released.means, factors, tail, np.concatenate([low, high]))
         self.mixture_ = Mixture(
-            *(jnp.asarray(part, jnp.float32) for part in parts), shape=tuple(data.shape), slanted=self.straight
+            *(jnp.asarray(part, jnp.float32) for part in parts),
+            shape=tuple(data.shape),
+            slanted=self.straight,
+            sized=self.sized,
         )
         self.shape_, self.classes_, self.value_range_ = data.shape, data.classes, data.value_range
         self._refine_by(self._look_at_edges(data, self._edge_plan(data, noise), paying) if self.edges else None)
@@ -179,7 +184,8 @@ class ImageMoments(BaseEstimator):
         generator.value_range_ = (low, high)
         basis = jnp.concatenate([jnp.asarray(part) for part in generator._bases(generator.shape_)])
         parts = {name: jnp.asarray(bundle.arrays[name]) for name in _MIXTURE}
-        generator.mixture_ = Mixture(**parts, basis=basis, shape=generator.shape_, slanted=generator.straight)
+        stood = {"slanted": generator.straight, "sized": generator.sized}
+        generator.mixture_ = Mixture(**parts, basis=basis, shape=generator.shape_, **stood)
         found = [bundle.arrays.get(f"edge_{name}") for name in EdgeMoments._fields]
         generator._refine_by(None if found[0] is None else EdgeMoments(*found))  # type: ignore[arg-type]
         generator.certificate_ = bundle.certificate
@@ -195,10 +201,21 @@ class ImageMoments(BaseEstimator):
                 check_positive(name, value)
         if not 0 <= self.edges <= 0.95:
             raise InputError(f"`edges` (={self.edges}) is a share of the precision: at least 0 and at most 0.95.")
+        if self.sized and not self.straight:
+            raise InputError("`sized` brings straightened writing to one size: set `straight` to True as well.")
         if not isinstance(data, ImageDataset):
             raise InputError(
                 "`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes."
             )
+
+    def _stood(self, data: ImageDataset) -> tuple[np.ndarray, np.ndarray]:
+        """Touches private data: what is looked at, a row an image, and how the writing stood (images x none, 1 or 3)."""
+        if self.sized:
+            return stand(data)
+        if self.straight:
+            rows, slants = straighten(data)
+            return rows, slants[:, None]
+        return data.flat(), np.zeros((len(data), 0), np.float32)
 
     def _bases(self, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """The cosines whose covariance is released, and the others."""

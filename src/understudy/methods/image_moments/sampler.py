@@ -8,16 +8,18 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from understudy.images.deform import Affine, sheared
+from understudy.images.upright import leaning
 
-# The slant stands beside the coefficients in these units, so that it is of a size with them.
+# How writing stands is beside the coefficients in these units, so that it is of a size with them.
 SLANT_UNIT = 4.0
 
 
 class Mixture(eqx.Module):
-    """Class by class a mixture of Gaussians with one covariance, in a public basis; perhaps with a slant to restore.
+    """Class by class a mixture of Gaussians with one covariance, in a public basis; perhaps with a stance to restore.
 
     `weights` is classes x components, `means` classes x components x d, `factors` classes x d x d (covariance is F Fᵀ),
-    `tail` the variances of the basis' remaining rows.
+    `tail` the variances of the basis' remaining rows. The last coordinate is the slant of writing where it is `slanted`; the
+    last three are slant, width and height where it is `sized` too.
     """
 
     weights: Array
@@ -27,6 +29,7 @@ class Mixture(eqx.Module):
     basis: Array
     shape: tuple[int, ...] = eqx.field(static=True)
     slanted: bool = eqx.field(static=True)
+    sized: bool = eqx.field(static=True, default=False)
 
     def images(self, key: Array, classes: Array) -> Array:
         """One image for each class number: rows of numbers from 0 to 1."""
@@ -38,11 +41,12 @@ class Mixture(eqx.Module):
         spread = jnp.einsum("cij,nj->cni", self.factors, noise)[classes, jnp.arange(count)]
         point = self.means[classes, component] + spread
         rest = jnp.sqrt(self.tail) * jax.random.normal(tailing, (count, len(self.tail)))
-        point, slants = (point[:, :-1], point[:, -1] / SLANT_UNIT) if self.slanted else (point, None)
+        many = point.shape[1] - (3 if self.sized else int(self.slanted))
+        point, stances = point[:, :many], point[:, many:] / SLANT_UNIT
         rows = jnp.clip(jnp.concatenate([point, rest], axis=1) @ self.basis, 0, 1)
-        if slants is None:
-            return rows
-        return sheared(self.pictures(rows), slants).reshape(count, -1)
+        if self.sized:
+            return leaning(self.pictures(rows), stances).reshape(count, -1)
+        return sheared(self.pictures(rows), stances[:, 0]).reshape(count, -1) if self.slanted else rows
 
     @property
     def colours(self) -> tuple[int, ...]:
