@@ -184,8 +184,9 @@ class ImageMoments(BaseEstimator):
         generator.value_range_ = (low, high)
         basis = jnp.concatenate([jnp.asarray(part) for part in generator._bases(generator.shape_)])
         parts = {name: jnp.asarray(bundle.arrays[name]) for name in _MIXTURE}
-        stood = {"slanted": generator.straight, "sized": generator.sized}
-        generator.mixture_ = Mixture(**parts, basis=basis, shape=generator.shape_, **stood)
+        generator.mixture_ = Mixture(
+            **parts, basis=basis, shape=generator.shape_, slanted=generator.straight, sized=generator.sized
+        )
         found = [bundle.arrays.get(f"edge_{name}") for name in EdgeMoments._fields]
         generator._refine_by(None if found[0] is None else EdgeMoments(*found))  # type: ignore[arg-type]
         generator.certificate_ = bundle.certificate
