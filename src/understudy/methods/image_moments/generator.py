@@ -46,7 +46,7 @@ class ImageMoments(BaseEstimator):
         gets one released variance each.
     components : Gaussians a class; above 1 a second look is paid for, at cells that the first one shows.
     edges : the share of the precision for a look at edges, which says what outlines and textures a class has: samples are
-        moved until theirs are the same. We recommend 0.6. 0 leaves them as the Gaussians made them: quicker, and cruder.
+        moved until theirs are the same. 0 leaves them as the Gaussians made them: cruder, and quicker without a GPU.
     straight : straighten slanted writing before the look, by a fixed function of each image, and slant the samples back.
     sized : bring straightened writing to one width and height before the look, and give samples theirs back, likewise.
     mean_clip, spread_clip : the longest row, and the longest distance from its class' mean, that is kept whole, on a scale
@@ -65,7 +65,7 @@ class ImageMoments(BaseEstimator):
         *,
         frequencies: int | None = None,
         components: int = 1,
-        edges: float = 0.0,
+        edges: float = 0.6,
         straight: bool = False,
         sized: bool = False,
         mean_clip: float | None = None,
