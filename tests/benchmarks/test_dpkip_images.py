@@ -15,7 +15,7 @@ def test_every_printed_figure_is_measured_and_nothing_else() -> None:
     benchmark = registry.get("dpkip-images")
     full = {part.name for part in parts("full", 5)}
     assert full == {quote.part for quote in benchmark.quotes}
-    assert len(full) == 5 * len(TABLE_1)
+    assert len(full) == 5 * len(TABLE_1) + sum(per_class > 1 for _, per_class in TABLE_1)
     printed = [quote.paper for quote in benchmark.quotes if quote.paper is not None]
     assert sorted(printed) == sorted(value for row in TABLE_1.values() for value in row)
     assert {part.name for part in parts("quick", 1)} < full
@@ -25,8 +25,11 @@ def test_settings_are_those_of_the_paper() -> None:
     made = [distiller(part.settings, 3) for part in parts("full", 1)]
     assert {type(one) for one in made} == {KIP, DPKIP, OneLook}
     assert all(one.random_state == 3 for one in made)
-    found = {(one.batch, one.learning_rate, one.clip, one.ridge) for one in made if isinstance(one, DPKIP)}
-    assert found == set(SETTINGS.values())
+    cold = [one for one in made if isinstance(one, DPKIP) and one.warm_start is None]
+    assert {(one.batch, one.learning_rate, one.clip, one.ridge) for one in cold} == set(SETTINGS.values())
+    warm = [one for one in made if isinstance(one, DPKIP) and one.warm_start is not None]
+    assert {one.epsilon for one in warm} == {1.0}
+    assert {(one.batch, one.clip, one.ridge) for one in warm} <= {(one.batch, one.clip, one.ridge) for one in cold}
     assert all(one.epochs == 10 and one.delta == 1e-5 for one in made if isinstance(one, DPKIP))
 
 

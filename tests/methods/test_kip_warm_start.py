@@ -68,6 +68,7 @@ def test_a_table_starts_from_a_release_and_is_scaled_by_it() -> None:
     assert isinstance(made.domain_, TableDomain)
     assert made.domain_.scale[0] < 0.1 < made.domain_.scale[1], "`a` hardly varies, and the release shows it"
     assert list(made.distilled_["y"]) == ["no", "yes"] * 5
+    assert made.certificate_.body["release"]["clip"] == 1.0
 
 
 def test_the_release_and_the_steps_share_one_budget(tmp_path: Path) -> None:
@@ -75,7 +76,8 @@ def test_the_release_and_the_steps_share_one_budget(tmp_path: Path) -> None:
     made.save(tmp_path / "release")
     back = understudy.load(tmp_path / "release")
     assert 3.5 < back.certificate_.verify() <= 4
-    assert back.certificate_.body["release"]["warm_start"] == "moments"
+    told = back.certificate_.body["release"]
+    assert (told["warm_start"], told["clip"]) == ("moments", 1e-6)
     assert {type(event) for event in back.certificate_.events} >= {GaussianEvent, SubsampledGaussianEvent}
 
 

@@ -26,6 +26,14 @@ SETTINGS: dict[tuple[str, int, float], tuple[int, float, float, float]] = {
     ("fashion", 10, 1.0): (500, 0.1, 1e-6, 1e-5), ("fashion", 10, 10.0): (500, 1e-2, 1e-2, 1e-5),
     ("fashion", 50, 1.0): (200, 1e-2, 1e-2, 1e-6), ("fashion", 50, 10.0): (500, 1e-2, 1e-2, 1e-7),
 }  # fmt: skip
+# DP-KIP from a moments start: half of epsilon for the release, then smaller steps; chosen on 5,000 held-out training images.
+WARM: dict[str, Any] = {"warm_start": "moments", "warm_epsilon_share": 0.5, "learning_rate": 1e-3}
+_LABELS = {
+    "kip": "KIP, not private",
+    "dpkip": "DP-KIP",
+    "dpkip-warm": "DP-KIP from a moments start (ours)",
+    "one-look": "one look (ours)",
+}
 
 # Ours, chosen on 5,000 held-out training images: for kernel ridge regression, and for a ConvNet.
 RECIPES: dict[str, dict[str, dict[str, Any]]] = {
@@ -78,9 +86,8 @@ def distiller(settings: Mapping[str, Any], seed: int) -> Any:
         shrunk = {k: settings[k] for k in ("steps", "batch") if k in settings}
         return OneLook(epsilon, DELTA, per_class, **{**RECIPES[name]["krr"], **shrunk}, random_state=seed)
     batch, rate, clip, ridge = SETTINGS[name, per_class, epsilon]
-    return DPKIP(
-        epsilon, DELTA, per_class, batch=batch, learning_rate=rate, clip=clip, ridge=ridge, random_state=seed,
-    )  # fmt: skip
+    warm: dict[str, Any] = WARM if settings["method"] == "dpkip-warm" else {"learning_rate": rate}
+    return DPKIP(epsilon, DELTA, per_class, batch=batch, clip=clip, ridge=ridge, random_state=seed, **warm)
 
 
 def _name(dataset: str, per_class: int, method: str, epsilon: float | None) -> str:
@@ -95,6 +102,7 @@ def parts(size: Size, repeats: int) -> list[Part]:
         runs: list[tuple[str, float | None]] = [("dpkip", 1.0), ("one-look", 1.0)]
         if not quick:
             runs += [("kip", None), ("dpkip", 10.0), ("one-look", 10.0)]
+            runs += [("dpkip-warm", 1.0)] if per_class > 1 else []
         for method, epsilon in runs:
             settings = {"dataset": dataset, "per_class": per_class, "method": method}
             settings |= {} if epsilon is None else {"epsilon": epsilon}
@@ -107,9 +115,12 @@ def parts(size: Size, repeats: int) -> list[Part]:
 def _quotes() -> tuple[Quote, ...]:
     rows: list[Quote] = []
     for (dataset, per_class), printed in TABLE_1.items():
-        runs = (("kip", None, printed[0]), ("dpkip", 1.0, printed[1]), ("dpkip", 10.0, printed[2]))
+        runs: list[tuple[str, float | None, float | None]] = [
+            ("kip", None, printed[0]), ("dpkip", 1.0, printed[1]), ("dpkip", 10.0, printed[2])
+        ]  # fmt: skip
+        runs += [("dpkip-warm", 1.0, None)] if per_class > 1 else []
         for method, epsilon, paper in (*runs, ("one-look", 1.0, None), ("one-look", 10.0, None)):
-            label = "KIP, not private" if epsilon is None else f"{'DP-KIP' if method == 'dpkip' else 'one look (ours)'}"
+            label = _LABELS[method]
             rows.append(
                 Quote(
                     table=f"Table 1, {dataset}, {per_class} a class",
@@ -138,7 +149,7 @@ BENCHMARK = Benchmark(
         "DP-KIP starts from a public Gaussian and scales pixels by their public range; the paper's code starts MNIST from real "
         "training images and standardises by the data, which no guarantee covers.",
         "Settings are the paper's (Tables 5 and 6); how they were chosen there is not said. Ours were chosen on 5,000 training "
-        "images that were held out, and then fixed.",
+        "images that were held out, and then fixed. From a moments start DP-KIP has the paper's settings but for the learning rate.",
         "Quick: MNIST, ten a class, epsilon 1, 200 smaller steps of free descent instead of thousands. The full table wants a GPU.",
     ),
 )

@@ -75,6 +75,7 @@ METHODS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
         {"iterations": 300},
     ),
     "dpkip": ("DPKIP", {}, {"epochs": 1}),
+    "dpkip, moments start": ("DPKIP", {"warm_start": "moments", "warm_epsilon_share": 0.8}, {"epochs": 1}),
 }
 UNSAFE: Mapping[str, str] = {
     "pategan as published": "As published: stops at a data-dependent epsilon, which is itself private.",
@@ -94,6 +95,7 @@ LABELS: Mapping[str, str] = {
     "gpate without noise": "G-PATE without noise, 10 teachers",
     "gan": "GAN",
     "dpkip": "DP-KIP, 10 a class",
+    "dpkip, moments start": "DP-KIP from a moments start (ours), 10 a class",
 }
 QUICK_CLASSIFIERS = ("logistic regression", "gaussian nb", "lda", "bagging", "xgboost")
 QUICK = {"rows": 2_000, "train_rows": 8_000, "test_rows": 10_000, "quick": True}

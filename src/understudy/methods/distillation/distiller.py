@@ -48,7 +48,6 @@ class Distiller(BaseEstimator):
 
     per_class: int
     batch: int
-    learning_rate: float
     ridge: float
     depth: int
     random_state: int | None
