@@ -78,6 +78,8 @@ BARE: dict[str, Changed] = {
 }
 ABLATION: dict[str, dict[str, Changed]] = {
     "mnist": {
+        "as recommended": NOTHING,
+        "brought to one size as well": ({"sized": True}, {}, {}),
         **{name: changed for name, changed in BARE.items() if name != "labels: as drawn"},
         "not straightened": ({"straight": False}, {}, {}),
         "contrast as it is": ({}, {"contrast": False}, {}),
