@@ -1,14 +1,12 @@
-"""One look at images, then distilled sets of several sizes: for kernel ridge regression and for a ConvNet; beside DP-KIP.
+"""Looks at images, then distilled sets of several sizes: for kernel ridge regression and for a ConvNet.
 
     python benchmarks/bench_convnets.py ours --name mnist --epsilon 1 --seeds 5 --out convnets_mnist.json
     python benchmarks/bench_convnets.py krr --name mnist --epsilon 1 --seeds 5 --out convnets_krr.json
     python benchmarks/bench_convnets.py ablation --name mnist --out convnets_ablation.json
-    python benchmarks/bench_convnets.py table2 --name mnist --seeds 3 --out convnets_table2.json
-    python benchmarks/bench_convnets.py start --name mnist --out convnets_start.json
     python benchmarks/bench_convnets.py merge --files convnets_*.json --out benchmarks/results/distill_convnets.json
 
-The JSON is rewritten after every figure. `ours`, `krr` and `table2` learn from all training images and look at the test images;
-the others hold 5,000 training images out and look at those. `--small` shrinks everything, to try the script.
+The JSON is rewritten after every figure. `ours` and `krr` learn from all training images and look at the test images;
+`ablation` holds 5,000 training images out and looks at those. `--small` shrinks everything, to try the script.
 """
 
 from __future__ import annotations
@@ -26,21 +24,18 @@ import jax.numpy as jnp
 import numpy as np
 from bench_distill import DELTA, Data, Results
 
-from understudy.benchmarks.dpkip_images import RECIPES, SETTINGS
-from understudy.learn.convnet_training import Lessons, train_convnet
+from understudy.benchmarks.dpkip_images import RECIPES
 from understudy.learn.krr import one_hot
-from understudy.methods import DPKIP, ImageMoments, OneLook, OneLookConvNet
+from understudy.methods import ImageMoments, OneLook, OneLookConvNet
 from understudy.methods.distillation.convlook import Public
+from understudy.methods.distillation.matching import folded
 from understudy.methods.distillation.training import Support
+from understudy.privacy import Budget
 
-SIZES = {"ours": [10, 20, 50], "krr": [10, 50], "table2": [10, 20]}
-KEPT: dict[str, Path | None] = {"supports": None}
-FREE: dict[str, Any] = {}  # settings of the free descent for kernel ridge regression, where not the usual ones
+SIZES = {"ours": [10, 20, 50], "krr": [10, 50]}
 NOTE = (
-    "Accuracies: `ours` and `table2` on the test images; `ablation` and `start` on 5,000 training images that were held out. In "
-    "the summary they are in per cent, with the least and the greatest of the runs. Generators' noise has fixed seeds, so that "
-    "figures can be had again; DP-KIP's in `table2` has none. `--supports` names a folder with DP-KIP's images of the runs in "
-    "dpkip-images-full.json; without it they are made anew."
+    "Accuracies: `ours` on the test images; `ablation` on 5,000 training images that were held out. In the summary they are in "
+    "per cent, with the least and the greatest of the runs. Noise has fixed seeds, so that figures can be had again."
 )
 SMALL: dict[str, Any] = {
     "steps": 3,
@@ -54,12 +49,12 @@ SMALL: dict[str, Any] = {
 
 
 def ours(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
-    """The recommended recipe for a ConvNet, in several sizes from one release."""
+    """The recommended recipe for a ConvNet, in several sizes from the same looks."""
     data = Data(name, True, small)
     with ThreadPoolExecutor(1) as pool:  # the next release is made while this one is distilled
         looks = [pool.submit(_look, data, name, epsilon, seed, {}, small) for seed in seeds]
         for seed, look in zip(seeds, looks, strict=True):
-            maker, public = _prepare(results, data, look.result(), epsilon, seed, "ours")
+            maker, public = _prepare(results, data, look.result(), seed, "ours")
             for per_class in SIZES["ours"]:
                 _score(results, data, maker, public, per_class, seed, small, "ours")
 
@@ -67,7 +62,7 @@ def ours(results: Results, name: str, epsilon: float, seeds: range, small: bool)
 def regression(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
     """The recommended recipe for kernel ridge regression."""
     data = Data(name, True, small)
-    recipe: dict[str, Any] = RECIPES[name]["krr"] | FREE | ({"steps": 3, "batch": 50} if small else {})
+    recipe: dict[str, Any] = RECIPES[name]["krr"] | ({"steps": 3, "batch": 50} if small else {})
     for seed in seeds:
         for per_class in SIZES["krr"]:
             began = time.perf_counter()
@@ -83,52 +78,61 @@ def ablation(results: Results, name: str, epsilon: float, seeds: range, small: b
     data = Data(name, False, small)
     chosen = RECIPES[name]["convnet"]
     for seed in seeds:
-        maker, public = _release(results, data, name, epsilon, seed, {}, small, "all")
-        _score(results, data, maker, public, 20, seed, small, "ablation", what="all")
+
+        def measure(what: str, change: dict[str, Any] | None = None, seed: int = seed) -> tuple[OneLookConvNet, Public]:
+            look = _look(data, name, epsilon, seed, change or {}, small)
+            maker, public = _prepare(results, data, look, seed, "ablation", what)
+            _score(results, data, maker, public, 20, seed, small, "ablation", what=what)
+            return maker, public
+
+        maker, public = measure("all")
         _score(results, data, maker, public, 20, seed, small, "ablation", what="one-hot labels", hard=True)
         _score(results, data, maker, public, 20, seed, small, "ablation", what="samples as they are", moved=False)
-        if chosen.get("mixed"):
-            maker.set_params(mixed=False)
-            _score(results, data, maker, public, 20, seed, small, "ablation", what="not mixed")
-        for key, off in (("edges", 0.0), ("stretch", 0.0), ("straight", False)):
+        for key, value, what in (("parts", 1, "one picture an image"), ("mixed", not maker.mixed, "mixed or not")):
+            one = OneLookConvNet(**{**maker.get_params(), key: value})
+            _score(results, data, one, public, 20, seed, small, "ablation", what=what)
+        measure("not corrected", {"correct_share": 0.0})
+        for key, off in (("edges", 0.0), ("stretch", 0.0), ("sized", False)):
             if chosen.get(key):
-                what = f"without {key}"
-                maker, public = _release(results, data, name, epsilon, seed, {key: off}, small, what)
-                _score(results, data, maker, public, 20, seed, small, "ablation", what=what)
+                measure(f"without {key}", {key: off})
 
 
-def _release(
-    results: Results, data: Data, name: str, epsilon: float, seed: int, change: dict[str, Any], small: bool, what: str
-) -> tuple[OneLookConvNet, Public]:
-    return _prepare(results, data, _look(data, name, epsilon, seed, change, small), epsilon, seed, "ablation", what)
+class Look:
+    """The first look, with noise from a fixed seed, so that figures can be had again; and what is left of its budget."""
+
+    def __init__(self, data: Data, epsilon: float, seed: int, settings: dict[str, Any]) -> None:
+        began = time.perf_counter()
+        self.maker = OneLookConvNet(epsilon, DELTA, **settings, random_state=seed)
+        self.budget = Budget(epsilon, DELTA, unsafe_noise_seed=100 + seed)
+        self.generator: ImageMoments = self.maker.generator().fit(data.train, self.budget)
+        self.seconds = time.perf_counter() - began
 
 
-def _look(
-    data: Data, name: str, epsilon: float, seed: int, change: dict[str, Any], small: bool
-) -> tuple[ImageMoments, dict[str, Any], float]:
-    """A release with noise from a fixed seed, so that the figure can be had again; the settings, and its seconds."""
-    began = time.perf_counter()
-    settings: dict[str, Any] = {**RECIPES[name]["convnet"], **change, **(SMALL if small else {})}
-    known = {k: v for k, v in settings.items() if k in ("straight", "frequencies", "edges")}
-    made = ImageMoments(epsilon, DELTA, **known, random_state=seed, unsafe_noise_seed=100 + seed).fit(data.train)
-    return made, settings, time.perf_counter() - began
+def _look(data: Data, name: str, epsilon: float, seed: int, change: dict[str, Any], small: bool) -> Look:
+    return Look(data, epsilon, seed, {**RECIPES[name]["convnet"], **change, **(SMALL if small else {})})
 
 
 def _prepare(
-    results: Results, data: Data, look: tuple[ImageMoments, dict[str, Any], float], epsilon: float, seed: int, part: str,
-    what: str | None = None,
-) -> tuple[OneLookConvNet, Public]:  # fmt: skip
-    """Samples of a release, and their teachers."""
-    generator, settings, seconds = look
-    began = time.perf_counter()
-    maker = OneLookConvNet(epsilon, DELTA, **settings, random_state=seed)
-    public = maker.prepare(generator)
-    right = [float((one.predict(data.test_rows) == data.test.labels).mean()) for one in public.teachers]
+    results: Results, data: Data, look: Look, seed: int, part: str, what: str | None = None
+) -> tuple[OneLookConvNet, Public]:
+    """Samples of a release, and their teachers: before and after the correction."""
+    maker = look.maker
     told = {} if what is None else {"what": what}
-    results.add(
-        part, dataset=data.name, epsilon=epsilon, seed=seed, learner="ConvNet on samples", **told,
-        accuracy=float(np.mean(right)), look_s=seconds, samples_and_teachers_s=time.perf_counter() - began,
-    )  # fmt: skip
+
+    def tell(learner: str, public: Public, began: float) -> None:
+        right = [float((one.predict(data.test_rows) == data.test.labels).mean()) for one in public.teachers.learners]
+        results.add(
+            part, dataset=data.name, epsilon=maker.epsilon, seed=seed, learner=learner, **told,
+            accuracy=float(np.mean(right)), look_s=look.seconds, seconds=time.perf_counter() - began,
+        )  # fmt: skip
+
+    began = time.perf_counter()
+    public = maker.prepare(look.generator)
+    tell("ConvNet on samples", public, began)
+    if maker.correct_share:
+        began = time.perf_counter()
+        public = maker.correct(public, data.train, look.budget)
+        tell("ConvNet on samples, corrected labels", public, began)
     return maker, public
 
 
@@ -142,7 +146,8 @@ def _score(
     support = maker.distil(public, jax.random.key(seed)) if moved else _as_they_are(maker, public)
     if hard:
         classes = np.arange(len(support.points)) % len(public.samples)
-        support = Support(support.points, jnp.asarray(20 * one_hot(classes, len(public.samples))))
+        labels = np.tile(20 * one_hot(classes, len(public.samples)), maker.parts**2)
+        support = Support(support.points, jnp.asarray(labels))
     learner = maker.train(support, data.train.shape, seed)
     accuracy = float((learner.predict(data.test_rows) == data.test.labels).mean())
     told = {} if what is None else {"what": what}
@@ -154,64 +159,9 @@ def _score(
 
 def _as_they_are(maker: OneLookConvNet, public: Public) -> Support:
     """The samples that distillation would start from, with the teachers' labels."""
-    start = np.moveaxis(public.samples[:, : maker.per_class], 0, 1)
-    rows = start.reshape(-1, int(np.prod(start.shape[2:])))
-    labels = np.mean([teacher.scores(rows) for teacher in public.teachers], axis=0) / maker.softness
-    return Support(jnp.asarray(rows.astype(np.float32) / 255), jnp.asarray(labels))
-
-
-def table2(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
-    """DP-KIP's Table 2 as printed: its ConvNet on DP-KIP's images, with the paper's settings for ten a class."""
-    data = Data(name, True, small)
-    lessons = Lessons(4, width=4) if small else Lessons()
-    shape = (data.train.shape[0], data.train.shape[1], 1)
-    for per_class in SIZES["table2"]:
-        for seed in seeds:
-            points, labels = _dpkip(data, per_class, epsilon, seed, small)
-            learner = train_convnet(points, 20 * labels, shape, lessons, None, seed)
-            accuracy = float((learner.predict(data.test_rows) == data.test.labels).mean())
-            results.add("table2", dataset=name, epsilon=epsilon, per_class=per_class, seed=seed, accuracy=accuracy)
-
-
-def _dpkip(data: Data, per_class: int, epsilon: float, seed: int, small: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Touches private data: DP-KIP's images and labels; those of an earlier run where `--supports` has them."""
-    if folder := KEPT["supports"]:
-        with np.load(folder / f"support_{data.name}_{per_class}_{epsilon:g}_{seed}.npz") as file:
-            return file["points"].astype(np.float32), file["labels"]
-    batch, rate, clip, ridge = SETTINGS[data.name, 10, epsilon]
-    made = DPKIP(
-        epsilon, DELTA, per_class, batch=50 if small else batch, epochs=1 if small else 10, learning_rate=rate, clip=clip,
-        ridge=ridge, random_state=seed,
-    ).fit(data.train)  # fmt: skip
-    return np.asarray(made.support_.points), np.asarray(made.support_.labels)
-
-
-def start(results: Results, name: str, epsilon: float, seeds: range, small: bool) -> None:
-    """DP-KIP from a Gaussian start, from a released start, and one look alone, at one total budget; ten a class."""
-    data = Data(name, False, small)
-    recipe: dict[str, Any] = RECIPES[name]["krr"] | FREE | ({"steps": 3, "batch": 50} if small else {})
-    batch, rate, clip, ridge = SETTINGS[name, 10, epsilon]
-    for seed in seeds:
-        fixed: dict[str, Any] = {"random_state": seed, "unsafe_noise_seed": 100 + seed}
-        few: dict[str, Any] = {"batch": 50, "epochs": 1} if small else {"batch": batch}
-        runs: dict[str, Callable[[], Any]] = {
-            "one look alone": lambda fixed=fixed: OneLook(epsilon, DELTA, 10, **recipe, **fixed),
-            "one look, then DP-KIP with half": lambda fixed=fixed: OneLook(
-                epsilon, DELTA, 10, **recipe, refine_share=0.5, **fixed
-            ),
-            "one look, then DP-KIP with a fifth": lambda fixed=fixed: OneLook(
-                epsilon, DELTA, 10, **recipe, refine_share=0.2, **fixed
-            ),
-            "DP-KIP": lambda fixed=fixed, few=few: DPKIP(
-                epsilon, DELTA, 10, learning_rate=rate, clip=clip, ridge=ridge, **few, **fixed
-            ),
-        }
-        for what, make in runs.items():
-            made = make().fit(data.train)
-            results.add(
-                "start", dataset=name, epsilon=made.certificate_.epsilon, seed=seed, what=what,
-                accuracy=made.score(data.test),
-            )  # fmt: skip
+    pictures = np.moveaxis(public.samples[:, : maker.per_class * maker.parts**2], 0, 1).astype(np.float32) / 255
+    start = np.stack([folded(pictures[:, c], maker.parts) for c in range(pictures.shape[1])], axis=1)
+    return maker.labelled(start.reshape(-1, *start.shape[2:]), public.teachers)
 
 
 def merge(files: list[Path], out: Path) -> None:
@@ -246,7 +196,7 @@ def merge(files: list[Path], out: Path) -> None:
     out.write_text(f"{head}{text}\n}}\n", "utf-8")
 
 
-PARTS = {"ours": ours, "krr": regression, "ablation": ablation, "table2": table2, "start": start}
+PARTS: dict[str, Callable[..., None]] = {"ours": ours, "krr": regression, "ablation": ablation}
 
 
 def main() -> None:
@@ -258,8 +208,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="how many, from --first on")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--sizes", type=int, nargs="*", help="images a class, where not the usual ones")
-    parser.add_argument("--free-steps", type=int, help="steps of half the batch in `krr` and `start`, without a GPU")
-    parser.add_argument("--supports", type=Path, help="folder with DP-KIP's images of an earlier run, for `table2`")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--small", action="store_true")
     chosen = parser.parse_args()
@@ -267,8 +215,6 @@ def main() -> None:
         merge(chosen.files, chosen.out)
         return
     results = Results(chosen.out, chosen.small, "bench_convnets.py")
-    KEPT["supports"] = chosen.supports
-    FREE.update({"steps": chosen.free_steps, "batch": 500} if chosen.free_steps else {})
     for part in chosen.part:
         SIZES[part] = chosen.sizes or SIZES.get(part, [])
     for part in chosen.part:

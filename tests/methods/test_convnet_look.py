@@ -20,10 +20,12 @@ from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.deform import Affine
 from understudy.methods import ImageMoments, OneLookConvNet
-from understudy.methods.distillation.matching import Deformation, Matching, match_samples
+from understudy.methods.distillation.correction import Correcting
+from understudy.methods.distillation.matching import Deformation, Matching, folded, match_samples, unfolded
 
 QUICK: dict[str, Any] = {
-    "steps": 50, "batch": 8, "samples": 40, "teachers": 1, "teacher_steps": 100, "train_steps": 100, "width": 4, "frequencies": 4, "random_state": 0,
+    "steps": 50, "batch": 8, "samples": 40, "teachers": 1, "teacher_steps": 100, "train_steps": 100, "width": 4, "frequencies": 4,
+    "parts": 1, "correct_share": 0.0, "random_state": 0,
 }  # fmt: skip
 
 
@@ -124,6 +126,45 @@ def test_a_stretch_of_contrast_stays_in_range(floor: float) -> None:
     assert bool(jnp.allclose(out, images, atol=1e-6)) == (floor == 0)
 
 
+@pytest.fixture(scope="module")
+def twice() -> OneLookConvNet:
+    """Two looks, and four pictures in each image."""
+    settings: dict[str, Any] = QUICK | {"parts": 2, "correct_share": 0.5}
+    return OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300))
+
+
+def test_an_image_holds_four_pictures_with_labels_of_their_own(twice: OneLookConvNet, tmp_path: Path) -> None:
+    assert twice.distilled_.images.shape == (6, 8, 8)
+    assert np.asarray(twice.support_.labels).shape == (6, 4 * 3)
+    assert twice.predict(bars(9)).shape == (9,)
+    twice.save(tmp_path / "release")
+    again = understudy.load(tmp_path / "release")
+    np.testing.assert_allclose(again.support_.labels, twice.support_.labels)
+    np.testing.assert_array_equal(again.distilled_.labels, twice.distilled_.labels)
+
+
+def test_a_second_look_is_paid_for_beside_the_first(twice: OneLookConvNet) -> None:
+    look = ImageMoments(4.0, 1e-5, frequencies=4, edges=0.0, random_state=0, unsafe_noise_seed=1).fit(bars(300))
+    events = twice.certificate_.body["events"]
+    first = look.certificate_.body["events"]
+    assert events[: len(first)] == first
+    assert [one["mechanism"] for one in events[len(first) :]] == ["subsampled-gaussian"]
+    assert events[-1]["steps"] == Correcting().steps
+    assert events[-1]["sampling_rate"] == 1.0
+    assert 7.9 < twice.certificate_.epsilon <= 8.0
+    assert "post_processing_of" not in twice.certificate_.body["release"]
+
+
+def test_pictures_are_cut_and_enlarged_by_a_fixed_rule() -> None:
+    pictures = np.repeat(np.arange(8, dtype=np.float32)[:, None, None, None], 8, 1).repeat(8, 2) / 8
+    images = folded(pictures, 2)
+    assert images.shape == (2, 8, 8, 1)
+    np.testing.assert_allclose(images[1, 4:, :4], 6 / 8)  # the third picture of the second image is below, at the left
+    np.testing.assert_allclose(np.asarray(unfolded(jnp.asarray(images), 2)), pictures, atol=1e-6)
+    assert np.array_equal(folded(pictures, 1), pictures)
+    assert np.array_equal(unfolded(jnp.asarray(pictures), 1), pictures)
+
+
 def _refused(match: str, data: Any = None, **settings: Any) -> None:
     distiller = OneLookConvNet(8.0, 1e-5, 2, **(QUICK | settings))
     with pytest.raises(InputError, match=match):
@@ -141,6 +182,10 @@ def _refused(match: str, data: Any = None, **settings: Any) -> None:
         {"softness": 0.0},
         {"stretch": 1.0},
         {"samples": 1},
+        {"samples": 7, "parts": 2},
+        {"parts": 0},
+        {"parts": 3},
+        {"correct_share": 1.0},
     ],
 )
 def test_settings_that_make_no_sense_cost_nothing(settings: dict[str, Any]) -> None:

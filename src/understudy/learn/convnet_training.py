@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -13,7 +14,7 @@ import optax
 from jaxtyping import Array
 from scipy import special
 
-from understudy.learn.convnets import ConvNet, Shape, convnet, logits
+from understudy.learn.convnets import ConvNet, Shape, convnet, features, logits
 
 _CHUNK = 100
 _SCORED_AT_ONCE = 1000
@@ -53,15 +54,25 @@ class Learner:
 
     def scores(self, points: np.ndarray) -> np.ndarray:
         """Logits of each class, centred (points x classes), of images that are rows of pixels: from 0 to 1, or bytes."""
+        scores = self.sharpness * self._in_parts(_logits, len(self.network.head_bias), points)
+        return scores - scores.mean(axis=1, keepdims=True)
+
+    def features(self, points: np.ndarray) -> np.ndarray:
+        """What the last layer sees of each image (points x features)."""
+        return self._in_parts(_features, len(self.network.head), points)
+
+    def _in_parts(self, function: Callable[[ConvNet, Array], Array], width: int, points: np.ndarray) -> np.ndarray:
+        """All parts have one size, so that the function is compiled once."""
         size = max(1, min(_SCORED_AT_ONCE, len(points)))
-        found = [np.zeros((0, len(self.network.head_bias)), np.float32)]
+        found = [np.zeros((0, width), np.float32)]
         for start in range(0, len(points), size):
             part = points[start : start + size]
             padded = np.zeros((size, points.shape[1]), points.dtype)
             padded[: len(part)] = part
-            found.append(np.asarray(_logits(self.network, jnp.asarray(padded).reshape(size, *self.shape)))[: len(part)])
-        scores = self.sharpness * np.concatenate(found)
-        return scores - scores.mean(axis=1, keepdims=True)
+            found.append(
+                np.asarray(function(self.network, jnp.asarray(padded).reshape(size, *self.shape)))[: len(part)]
+            )
+        return np.concatenate(found)
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """The number of the class of each image."""
@@ -121,6 +132,11 @@ def _train(
 @jax.jit
 def _logits(network: ConvNet, images: Array) -> Array:
     return logits(network, _unit(images))
+
+
+@jax.jit
+def _features(network: ConvNet, images: Array) -> Array:
+    return features(network, _unit(images))
 
 
 def _mixed(share: Array, values: Array) -> Array:

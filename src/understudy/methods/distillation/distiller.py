@@ -160,7 +160,8 @@ class Distiller(BaseEstimator):
         """Write the release: a new folder with the distilled records and the certificate, and nothing private."""
         self._check_fitted()
         points, soft = (np.asarray(part, np.float32) for part in self.support_)
-        arrays = {"points": points, "soft_labels": soft, **self.domain_.arrays(points, soft.argmax(axis=1))}
+        classes = self._classes_of(soft, len(self.classes_))
+        arrays = {"points": points, "soft_labels": soft, **self.domain_.arrays(points, classes)}
         facts = self.domain_.facts()
         parameters = {"settings": self._public_parameters(), "domain": facts}
         kind = "images" if facts["form"] == "images" else "distilled"
@@ -176,7 +177,10 @@ class Distiller(BaseEstimator):
             raise InputError(f"the release has settings unknown here ({error}): update understudy.") from None
         domain = restore(bundle.parameters["domain"], bundle.arrays, bundle.schema)
         points, labels = bundle.arrays["points"], bundle.arrays["soft_labels"]
-        if points.shape[1] != domain.features or labels.shape != (len(points), len(domain.classes)):
+        if points.shape[1] != domain.features or labels.shape != (
+            len(points),
+            distiller._labels_a_point(len(domain.classes)),
+        ):
             raise InputError("the distilled points do not fit their schema: the release is damaged. Copy it again.")
         distiller._ready(domain, Support(jnp.asarray(points), jnp.asarray(labels)))
         distiller.certificate_ = bundle.certificate
@@ -189,7 +193,17 @@ class Distiller(BaseEstimator):
                 "spent is spent."
             )
         self.domain_, self.support_, self.classes_ = domain, support, domain.classes
-        self.distilled_ = domain.decode(np.asarray(support.points), np.asarray(support.labels).argmax(axis=1))
+        classes = self._classes_of(np.asarray(support.labels), len(domain.classes))
+        self.distilled_ = domain.decode(np.asarray(support.points), classes)
+
+    def _labels_a_point(self, classes: int) -> int:
+        """How many numbers the label of one point has."""
+        return classes
+
+    def _classes_of(self, labels: np.ndarray, classes: int) -> np.ndarray:
+        """The class of each point, from its labels."""
+        del classes
+        return labels.argmax(axis=1)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "support_"):

@@ -3,6 +3,9 @@
 Distribution matching (Zhao and Bilen 2023): the images of a class are moved until the mean of their features in randomly
 drawn networks is that of the class' samples, under the same random deformations. Their labels are not one-hot: they are
 what networks that were trained on the samples say of them, softened, which tells a learner more than a class does.
+
+An image may hold several pictures (multi-formation, Kim et al. 2022): a learner cuts it into parts x parts of them and
+enlarges each to the image's size, by a fixed rule. Few large pictures are worth less than many coarse ones.
 """
 
 from __future__ import annotations
@@ -50,12 +53,38 @@ class Deformation:
 
 
 class Matching(NamedTuple):
-    """How images are matched; none of it costs privacy. `batch` samples of each class are compared at every step."""
+    """How images are matched; none of it costs privacy. `batch` samples of each class are compared at every step.
+
+    Every image holds `parts` x `parts` pictures.
+    """
 
     steps: int = 1000
     batch: int = 128
     learning_rate: float = 1e-2
     width: int = 128
+    parts: int = 1
+
+
+def unfolded(images: Array, parts: int) -> Array:
+    """The parts x parts pictures of each image, row by row, enlarged to the image's size (number · parts² x ...)."""
+    if parts == 1:
+        return images
+    number, height, width, colours = images.shape
+    down, across = height // parts, width // parts
+    pieces = images.reshape(number, parts, down, parts, across, colours).swapaxes(2, 3)
+    pieces = pieces.reshape(number * parts**2, down, across, colours)
+    return jax.image.resize(pieces, (len(pieces), height, width, colours), "bilinear")
+
+
+def folded(pictures: np.ndarray, parts: int) -> np.ndarray:
+    """Images of the size of one picture that hold parts x parts of them, made smaller by means of their pixels."""
+    if parts == 1:
+        return pictures
+    number, height, width, colours = pictures.shape
+    down, across = height // parts, width // parts
+    small = pictures.reshape(number, down, parts, across, parts, colours).mean(axis=(2, 4))
+    small = small.reshape(number // parts**2, parts, parts, down, across, colours).swapaxes(2, 3)
+    return small.reshape(-1, height, width, colours)
 
 
 def match_samples(
@@ -103,9 +132,10 @@ def _match(
         wanted = wanted.reshape(classes, matching.batch, -1).mean(axis=1)
 
         def apart(points: Array) -> Array:
-            images = points.reshape(-1, *shape)
-            moved = warp(images, jnp.tile(maps, (len(points), 1, 1)), jnp.tile(shifts, (len(points), 1)))
-            found = features(network, moved).reshape(len(points), classes, -1).mean(axis=0)
+            pictures = unfolded(points.reshape(-1, *shape), matching.parts)
+            whose = jnp.tile(jnp.repeat(jnp.arange(classes), matching.parts**2), len(points))
+            found = features(network, warp(pictures, maps[whose], shifts[whose]))
+            found = found.reshape(len(points), classes, matching.parts**2, -1).mean(axis=(0, 2))
             return jnp.sum((found - wanted) ** 2)
 
         loss, slope = jax.value_and_grad(apart)(points)
@@ -117,11 +147,16 @@ def _match(
 
 
 def train_teachers(
-    samples: np.ndarray, deformation: Deformation, lessons: Lessons, teachers: int, seed: int
+    samples: np.ndarray, labels: np.ndarray, deformation: Deformation, lessons: Lessons, teachers: int, seed: int
 ) -> list[Learner]:
-    """Networks trained on samples (classes x number x height x width x colours, bytes)."""
+    """Networks trained on samples (classes x number x height x width x colours, bytes) and labels: logits of each."""
     classes, number, *shape = samples.shape
     where: Shape = (shape[0], shape[1], shape[2])
     rows = samples.reshape(classes * number, -1)
-    sure = _SURE * np.repeat(np.eye(classes, dtype=np.float32), number, axis=0)
-    return [train_convnet(rows, sure, where, lessons, deformation, seed + i) for i in range(teachers)]
+    logits = labels.reshape(len(rows), -1)
+    return [train_convnet(rows, logits, where, lessons, deformation, seed + i) for i in range(teachers)]
+
+
+def drawn_labels(classes: int, number: int) -> np.ndarray:
+    """Logits of samples that are of the class that they were drawn for (classes x number x classes)."""
+    return _SURE * np.repeat(np.eye(classes, dtype=np.float32)[:, None], number, axis=1)
