@@ -94,7 +94,8 @@ def run(given: argparse.Namespace) -> None:
     out = Path(given.out)
     results = json.loads(out.read_text())["results"] if out.exists() else []
     if given.known and not out.exists():
-        results = [one for one in json.loads(Path(given.known).read_text())["results"] if one["epsilon"] == REAL]
+        known = json.loads(Path(given.known).read_text())["results"]
+        results = [one for one in known if one["epsilon"] == REAL and "scores" in one]
     folder = Path(given.scratch or tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
     ended = {identity(one) for one in results}

@@ -2,7 +2,9 @@
 
     python benchmarks/merge_moments.py RUN.json ... --out benchmarks/results/moments.json --page docs/methods/moments.md
 
-The table stands in the page between two marks; everything else on the page is left as it is.
+The figures of a run that stands first go before those of later ones. `RUN.json@adult,covtype` takes of a run these tables
+alone, and its figures of real rows. The table stands in the page between two marks; everything else on the page is left as
+it is.
 """
 
 from __future__ import annotations
@@ -10,16 +12,26 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from understudy.benchmarks.moments_table import merge, table
 
 BEGIN, END = "<!-- figures: benchmarks/merge_moments.py -->\n", "<!-- end of figures -->\n"
 
 
+def load(path: str, tables: str) -> dict[str, Any]:
+    """A result, or what it says of some tables."""
+    body = json.loads(Path(path).read_text("utf-8"))
+    kept = [
+        one for one in body["results"] if not tables or one["dataset"] in tables.split(",") or one["epsilon"] == "real"
+    ]
+    return {**body, "results": kept}
+
+
 def run(given: argparse.Namespace) -> None:
     out, page = Path(given.out), Path(given.page)
     if given.runs:
-        merged = merge([json.loads(Path(path).read_text("utf-8")) for path in given.runs])
+        merged = merge([load(*run.partition("@")[::2]) for run in given.runs])
         out.write_text(json.dumps(merged, indent=1) + "\n", "utf-8")
     text = page.read_text("utf-8")
     before, rest = text.split(BEGIN)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from understudy.methods.moments import waves
 from understudy.methods.moments.gaussian_model import settle
-from understudy.methods.moments.shapes import class_shapes, shrink_means
+from understudy.methods.moments.shapes import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.targets import class_ratio
 
 COUNTS = np.array([900.0, 100.0])
@@ -72,7 +72,8 @@ def test_rows_of_a_signal_are_as_smooth_as_it_is() -> None:
     d, noise = 80, 0.001
     counts, clips = np.array([4000.0, 1000.0]), np.ones(2)
     products = np.stack([noisy(signal(d), noise, 1), noisy(signal(d), noise, 2)]) * counts[:, None, None]
-    factors = class_shapes(products, noise * counts, counts, np.zeros((2, d)), clips)
+    unseen = Spreads(np.full((2, d), 0.8 / np.sqrt(d)), np.ones(2))
+    factors = class_shapes(products, noise * counts, counts, np.zeros((2, d)), clips, unseen)
     for factor in factors:
         found = factor @ factor.T
         assert np.trace(found) == pytest.approx(1, rel=0.05)
@@ -88,6 +89,55 @@ def test_waves_give_back_their_powers(d: int, seed: int) -> None:
     assert np.allclose(waves.cosines(d) @ waves.cosines(d).T, np.eye(d))
 
 
+# ---- what is a class' own ------------------------------------------------------------------------------------
+
+D = 30
+
+
+def shape_of(rows: np.ndarray, noise: float, unsure: float, means: np.ndarray | None = None) -> np.ndarray:
+    """The shape found for a rare class of these rows beside a common one of even spread, with so much noise."""
+    rng = np.random.default_rng(1)
+    even = rng.normal(size=(40_000, D))
+    products, deviations = [], []
+    for points, seed in ((even, 2), (rows, 3)):
+        short = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True) / np.sqrt(D), 1)
+        products.append(noisy(short.T @ short / len(short), noise * (seed == 3) * D, seed))
+        deviations.append(np.abs(short).mean(axis=0) + rng.normal(0, unsure * (seed == 3), D))
+    counts, clips = np.array([40_000.0, 300.0]), np.full(2, np.sqrt(D))
+    spreads = Spreads(np.stack(deviations), np.array([1e-6, max(unsure, 1e-6)]))
+    noises = np.array([1e-6, max(noise, 1e-6)]) * counts * D
+    centres = np.zeros((2, D)) if means is None else means
+    factors = class_shapes(np.stack(products) * counts[:, None, None], noises, counts, centres, clips, spreads)
+    return factors[1] @ factors[1].T
+
+
+def test_deviations_tell_the_widths_of_a_rare_class_that_second_moments_do_not() -> None:
+    widths = np.where(np.arange(D) % 3 == 0, 2.0, 0.7)
+    rows = np.random.default_rng(0).normal(size=(300, D)) * widths
+    # The noise of 300 rows at epsilon 1: second moments as large as their own noise, deviations five times larger.
+    wide = np.sqrt(np.diag(shape_of(rows, 0.03, 0.15)))
+    assert wide[widths == 2].mean() > 1.8 * wide[widths < 2].mean()
+    blind = np.sqrt(np.diag(shape_of(rows, 0.03, 1e3)))
+    assert blind[widths == 2].mean() < 1.2 * blind[widths < 2].mean()
+
+
+def test_a_class_that_is_as_wide_as_the_others_stays_so() -> None:
+    rows = np.random.default_rng(0).normal(size=(300, D))
+    wide = np.sqrt(np.diag(shape_of(rows, 0.03, 0.15)))
+    assert wide.std() < 0.1 * wide.mean()
+
+
+def test_what_varies_along_the_way_to_a_class_is_found_under_noise_that_hides_pairs() -> None:
+    line = np.where(np.arange(D) < 10, 1.0, 0.0) / np.sqrt(10)
+    far = np.random.default_rng(0).normal(size=(300, 1)) * 3
+    aside = np.eye(D)[20]
+    rows = np.random.default_rng(4).normal(size=(300, D)) * 0.6 + far * (line + 0.6 * aside)
+    found = shape_of(rows, 0.01, 1e3, np.stack([np.zeros(D), 5 * line]))
+    unit = found / np.trace(found)
+    assert line @ unit @ line > 3 / D
+    assert line @ unit @ aside > 1 / D
+
+
 # ---- radii and classes ---------------------------------------------------------------------------------------
 
 
@@ -101,6 +151,17 @@ def test_a_small_class_keeps_its_distance_and_gets_no_far_rows() -> None:
         assert (counts >= 0).all()
         assert counts[0, 24:].sum() + counts[0, :6].sum() == 0
         assert counts[1] @ np.arange(28) / counts[1].sum() == pytest.approx(middle, abs=1.5)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.integers(0, 40))
+def test_every_class_has_radii_however_few_its_rows_are(seed: int, rows: int) -> None:
+    true = np.zeros((2, 28))
+    true[0, 12:18] = 100
+    true[1, 14] = rows
+    counts = settle(true + np.random.default_rng(seed).normal(0, 17, true.shape), 17.0)
+    assert (counts >= 0).all()
+    assert (counts.sum(axis=1) > 0).all()
 
 
 def test_a_class_in_the_noise_is_not_drawn_while_two_others_are() -> None:

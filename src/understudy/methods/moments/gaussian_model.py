@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from understudy.methods.moments.axes import Axes, Axis
-from understudy.methods.moments.shapes import class_shapes, shrink_means
+from understudy.methods.moments.shapes import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
 
@@ -41,29 +41,37 @@ _STANDS_OUT = 1.5
 class GaussianShares:
     """How the precision of the noise is divided among the looks; chosen on validation rows of the benchmark tables."""
 
-    marginals: float = 0.08
-    centre: float = 0.10
+    marginals: float = 0.0
+    centre: float = 0.0
     radius: float = 0.05
     means: float = 0.60
     spread: float = 0.05
+    deviations: float = 0.0
     shapes: float = 0.20
+
+
+MANY_ROWS = GaussianShares(marginals=0.08, means=0.40, spread=0.10, deviations=0.20, shapes=0.05)
+"""Where the rows suffice for trees: what all classes share is well known, and the looks are for how a class differs."""
+FEW_ROWS = GaussianShares(centre=0.10)
+"""Where they do not: the centre of all rows is looked for first, and class means are what there is to be had."""
 
 
 @dataclass(frozen=True)
 class GaussianPlan:
-    """The noise of each look. Where there are no trees to say where the rows lie, the centre of all is looked for first."""
+    """The noise of each look; 0 where there is none."""
 
     trees: float
     centre: float
     radius: float
     means: float
     spread: float
+    deviations: float
     shapes: float
 
 
 def gaussian_plan(noise: float, moved: int, shares: GaussianShares) -> GaussianPlan:
     """The noise of each look at a noise multiplier for the whole; `moved` is what the trees count of a row."""
-    given = asdict(shares) | ({"centre": 0.0} if moved else {"marginals": 0.0})
+    given = asdict(shares)
     total = sum(given.values())
     looks = {name: noise * math.sqrt(total / share) if share else 0.0 for name, share in given.items()}
     trees = looks.pop("marginals") * math.sqrt(moved)
@@ -75,7 +83,8 @@ def gaussian_events(plan: GaussianPlan, moved: int) -> list[Event]:
     unit = [GaussianEvent(plan.trees, moved, "discrete", integer_unit=True)] if moved else []
     radii = [GaussianEvent(n, 1, "discrete", integer_unit=True) for n in (plan.radius, plan.spread)]
     sums = [_means((1.0,), noise) for noise in (plan.centre, plan.means) if noise]
-    looks = [event for mechanism in (*sums, _shapes((1.0,), plan.shapes)) for event in mechanism.events()]
+    widths = [_deviations((1.0,), plan.deviations)] if plan.deviations else []
+    looks = [event for mechanism in (*sums, *widths, _shapes((1.0,), plan.shapes)) for event in mechanism.events()]
     return [*unit, *radii, *looks]
 
 
@@ -83,9 +92,13 @@ def _means(clips: tuple[float, ...], noise: float) -> ClippedMoments:
     return ClippedMoments(clips, noise, (0.15, 0.85, 0.0), "none")
 
 
+def _deviations(clips: tuple[float, ...], noise: float) -> ClippedMoments:
+    # Counts are known by now; they come along with next to no weight.
+    return ClippedMoments(clips, noise, (0.001, 0.999, 0.0), "none")
+
+
 def _shapes(clips: tuple[float, ...], noise: float) -> ClippedMoments:
-    # Counts and sums come along with little weight: the sums are those of residuals, which correct the means.
-    return ClippedMoments(clips, noise, (0.001, 0.099, 0.9), "full")
+    return ClippedMoments(clips, noise, (0.001, 0.001, 0.998), "full")
 
 
 @dataclass(frozen=True)
@@ -158,7 +171,7 @@ class GaussianModel:
 def look(
     cells: np.ndarray, classes: np.ndarray, n_classes: int, axes: Axes, plan: GaussianPlan, budget: Budget
 ) -> tuple[GaussianModel, dict[str, Any]]:
-    """Touches private data: four looks, each through the gate. What they are aimed at are noisy answers of earlier ones.
+    """Touches private data: four looks or five, each through the gate. What they are aimed at are noisy answers of earlier ones.
 
     With the model come public facts: the clip norms, which follow from the noisy radii and stay below what the schema
     allows.
@@ -181,8 +194,12 @@ def look(
     around = points - means[np.where(known, classes, 0)]
     spread = _radii(around, classes, n_classes, edges, plan.spread, budget)
     tight = _clips(spread, edges, SHAPE_LEVEL)
+    spreads = None
+    if plan.deviations:
+        widths = _deviations(tight, plan.deviations).release(np.abs(around), classes, budget)
+        spreads = Spreads(widths.sums / counts[:, None], widths.sum_noise / counts)
     second = _shapes(tight, plan.shapes).release(around, classes, budget)
-    factors = class_shapes(second.products, second.product_noise, counts, means, np.asarray(tight))
+    factors = class_shapes(second.products, second.product_noise, counts, means, np.asarray(tight), spreads)
     hidden = np.flatnonzero(first.counts < _STANDS_OUT * first.count_noise)
     ratio = class_ratio(counts, hidden)
     shares = spread / spread.sum(axis=1, keepdims=True)
@@ -235,7 +252,9 @@ def settle(noisy: np.ndarray, noise: float) -> np.ndarray:
     away = noisy - alike
     keep = np.clip(1 - noisy.shape[1] * noise**2 / np.maximum((away**2).sum(axis=1, keepdims=True), 1e-300), 0.0, 1.0)
     found = alike + keep * away
-    return np.stack([_near(counts, noise * float(k)) for counts, k in zip(found, keep[:, 0], strict=True)])
+    near = np.stack([_near(counts, noise * float(k)) for counts, k in zip(found, keep[:, 0], strict=True)])
+    # Of a class with next to no rows nothing may be left; it lies where all rows do.
+    return np.where(near.sum(axis=1, keepdims=True) > 0, near, alike)
 
 
 def _near(counts: np.ndarray, noise: float) -> np.ndarray:

@@ -22,7 +22,7 @@ from understudy.methods.moments import plan as planning
 from understudy.methods.moments import tables_model
 from understudy.methods.moments.axes import Axes
 from understudy.methods.moments.codebook import Bins, Codebook
-from understudy.methods.moments.gaussian_model import GaussianModel, GaussianShares, look
+from understudy.methods.moments.gaussian_model import GaussianModel, look
 from understudy.methods.moments.marginals import Marginal, grow
 from understudy.methods.moments.sampling import Model, Sampler
 from understudy.methods.moments.targets import Target, number_classes, target_of
@@ -158,7 +158,7 @@ class MomentsGenerator(BaseEstimator):
         self, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target, budget: Budget
     ) -> None:
         """Touches private data: marginals where the rows suffice, then radii, means and second moments."""
-        planned, moved = planning.plan_gaussian(budget, book.cells, len(cells), GaussianShares())
+        planned, moved = planning.plan_gaussian(budget, book.cells, len(cells))
         marginals: list[Marginal] = []
         if moved:
             marginals = grow(cells[:, book.binned], book.cells, planned.trees, len(cells), budget)

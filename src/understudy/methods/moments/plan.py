@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from understudy.errors import InputError
-from understudy.methods.moments.gaussian_model import GaussianPlan, GaussianShares, gaussian_events, gaussian_plan
+from understudy.methods.moments.gaussian_model import (
+    FEW_ROWS,
+    MANY_ROWS,
+    GaussianPlan,
+    GaussianShares,
+    gaussian_events,
+    gaussian_plan,
+)
 from understudy.methods.moments.marginals import levels_of
 from understudy.privacy import Budget, Event, GaussianEvent, PairTables
 from understudy.privacy.calibration import Accounting, smallest_noise
@@ -73,21 +80,22 @@ def _least(events: Callable[[float], list[Event]], budget: Budget, accounting: A
     )
 
 
-def plan_gaussian(budget: Budget, cells: Sequence[int], rows: int, shares: GaussianShares) -> tuple[GaussianPlan, int]:
+def plan_gaussian(
+    budget: Budget, cells: Sequence[int], rows: int, many: GaussianShares = MANY_ROWS, few: GaussianShares = FEW_ROWS
+) -> tuple[GaussianPlan, int]:
     """The least noise that the rest of the budget allows, and how many cells of a row the trees count (0: no trees).
 
     Trees need rows enough to split an interval a few times; below that the schema's bounds are the better scale.
     """
     moved = sum(levels_of(size) for size in cells)
 
-    def events(noise: float) -> list[Event]:
-        return gaussian_events(gaussian_plan(noise, moved, shares), moved)
+    def planned(moved: int, shares: GaussianShares) -> GaussianPlan:
+        noise = _least(lambda n: gaussian_events(gaussian_plan(n, moved, shares), moved), budget, "rdp")
+        return gaussian_plan(noise, moved, shares)
 
-    found = gaussian_plan(_least(events, budget, "rdp"), moved, shares)
-    if moved and rows < _TREES * found.trees:
-        moved = 0
-        found = gaussian_plan(_least(events, budget, "rdp"), moved, shares)
-    return found, moved
+    if moved and rows >= _TREES * (found := planned(moved, many)).trees:
+        return found, moved
+    return planned(0, few), 0
 
 
 def choose(rows: int, schema: Schema, n_classes: int, epsilon: float, delta: float) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +17,8 @@ _SIGNAL_FLOOR = 0.002
 _LEAST_POWER = 0.1
 _MOST_POWER = 8.0
 _SHORTEST_SERIES = 16
+# An axis of a class is at most so many times wider or narrower than its shape says.
+_MOST_STRETCH = 4.0
 
 
 def shrink_means(means: np.ndarray, noise: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -46,12 +49,30 @@ def shrink(noisy: np.ndarray) -> np.ndarray:
     return noisy * odds * sizes[size] / (1 + sizes[size])
 
 
+@dataclass(frozen=True)
+class Spreads:
+    """Public: mean absolute deviations of each axis (classes x d) and their noise (classes).
+
+    A class of few rows has no second moments to speak of: those of d axes that share a length C are about C^2 / d, under
+    noise in proportion to C^2. Absolute deviations are about C / sqrt(d), under noise in proportion to C.
+    """
+
+    deviations: np.ndarray
+    noise: np.ndarray
+
+
 def class_shapes(
-    products: np.ndarray, noise: np.ndarray, counts: np.ndarray, means: np.ndarray, clips: np.ndarray
+    products: np.ndarray,
+    noise: np.ndarray,
+    counts: np.ndarray,
+    means: np.ndarray,
+    clips: np.ndarray,
+    spreads: Spreads | None,
 ) -> np.ndarray:
     """A factor F for each class, F F' being its shape: what classes share, plus what stands out of the noise.
 
     Shapes are compared in units of the radius that their rows were clipped to: a class of far rows has no more say.
+    Without `spreads` the diagonal of a class' second moments has to say how wide its axes are.
     """
     moments = products / (counts * clips**2)[:, None, None]
     each = noise / (counts * clips**2)
@@ -62,16 +83,35 @@ def class_shapes(
         return np.stack([_signal(moment, shared, one) for moment, one in zip(moments, each, strict=True)])
     shared = clean(pooled, pooled_noise)
     away = means - counts @ means / counts.sum()
-    return np.stack([_shape(moment, shared, *known) for moment, *known in zip(moments, away, each, strict=True)])
+    made = [_shape(moment, shared, *known) for moment, *known in zip(moments, away, each, strict=True)]
+    if spreads is None:
+        own = [_diagonal(np.diag(moment - shape), one) for moment, shape, one in zip(moments, made, each, strict=True)]
+        return np.stack([_factor(shape + np.diag(one), _FLOOR) for shape, one in zip(made, own, strict=True)])
+    deviations, unsure = spreads.deviations / clips[:, None], spreads.noise / clips
+    common = np.maximum(counts @ deviations / counts.sum(), unsure.min() / 10) / np.sqrt(np.diag(shared))
+    scaled = [_scaled(shape, common, *known) for shape, *known in zip(made, deviations, unsure, strict=True)]
+    return np.stack([_factor(shape, _FLOOR) for shape in scaled])
 
 
 def _shape(moment: np.ndarray, shared: np.ndarray, away: np.ndarray, noise: float) -> np.ndarray:
     found = _size(moment, shared) / max(float(np.trace(shared)), 1e-12) * shared
     found = found + _series(moment - found, noise)
     found = found + _direction(moment - found, away, noise)
-    found = found + _outstanding(moment - found, noise)
-    found = found + np.diag(_diagonal(np.diag(moment - found), noise))
-    return _factor(found, _FLOOR)
+    return found + _outstanding(moment - found, noise)
+
+
+def _scaled(shape: np.ndarray, common: np.ndarray, deviations: np.ndarray, noise: float) -> np.ndarray:
+    """The shape with its axes stretched to the class' own deviations, as far as those stand out of the noise.
+
+    `common` is what all rows have of deviation for one of spread: for a number about 0.8, for a rare choice far less.
+    """
+    expected = common * np.sqrt(np.maximum(np.diag(shape), 1e-12))
+    expected = expected * float(expected @ deviations) / float(expected @ expected)
+    if expected.max() <= 0:
+        return shape
+    found = expected + noise * shrink((deviations - expected) / noise)
+    ratio = np.clip(found / expected, 1 / _MOST_STRETCH, _MOST_STRETCH)
+    return shape * np.outer(ratio, ratio)
 
 
 def _size(moment: np.ndarray, shared: np.ndarray) -> float:
@@ -139,14 +179,22 @@ def _series(rest: np.ndarray, noise: float) -> np.ndarray:
 
 
 def _direction(rest: np.ndarray, away: np.ndarray, noise: float) -> np.ndarray:
-    """The spread along the line from the common mean to this class' mean: one number, so little noise hides it."""
+    """How the line from the common mean to this class' mean varies, alone and together with the axes across it.
+
+    That is one number and one for each axis, of little noise; the whole difference is one for each pair of axes. A rare
+    class often lies along such a line, some of its rows near to the others and some far.
+    """
     length = float(np.linalg.norm(away))
     if length < 1e-12:
         return np.zeros_like(rest)
     line = away / length
-    found = float(line @ rest @ line)
-    least = 2 * math.sqrt(2) * noise
-    return np.outer(line, line) * math.copysign(max(abs(found) - least, 0.0), found)
+    along = float(line @ rest @ line)
+    across = rest @ line - along * line
+    # The noise of a quadratic form along a unit vector is sqrt(2) of that beside the diagonal, whatever the vector.
+    along *= max(0.0, 1 - 2 * noise**2 / max(along**2, 1e-300))
+    across = noise * shrink(across / max(noise, 1e-300))
+    across -= float(across @ line) * line
+    return along * np.outer(line, line) + np.outer(across, line) + np.outer(line, across)
 
 
 def _outstanding(rest: np.ndarray, noise: float) -> np.ndarray:
