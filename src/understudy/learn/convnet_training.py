@@ -18,6 +18,7 @@ from understudy.learn.convnets import ConvNet, Shape, convnet, features, logits
 
 _CHUNK = 100
 _SCORED_AT_ONCE = 1000
+_SMALL_SET = 2048
 _ADAM: Any = optax.scale_by_adam()
 
 
@@ -92,7 +93,10 @@ def train_convnet(
     carried = (network, _ADAM.init(network), network)
     decay = (1 + np.cos(np.pi * np.arange(lessons.steps) / lessons.steps)) / 2
     rates = (lessons.learning_rate * decay).astype(np.float32)
-    data = (jnp.asarray(points).reshape(-1, *shape), jax.nn.softmax(jnp.asarray(labels, jnp.float32), axis=1))
+    # Small sets are filled up to one size, of which only the first rows are drawn: they share what was compiled.
+    beyond = ((0, max(0, _SMALL_SET - len(points))), (0, 0))
+    images, wanted = jnp.pad(jnp.asarray(points), beyond).reshape(-1, *shape), jnp.pad(jnp.asarray(labels), beyond)
+    data = (images, jax.nn.softmax(wanted.astype(jnp.float32), axis=1), jnp.asarray(len(points)))
     # A memory that is long against the training would hold on to the random start.
     memory = max(1.0, min(lessons.memory, lessons.steps / 10))
     fixed = lessons._replace(steps=0, learning_rate=0.0, batch=min(lessons.batch, len(points)), memory=memory)
@@ -105,9 +109,9 @@ def train_convnet(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _train(
-    lessons: Lessons, deform: Deform | None, carried: Any, data: tuple[Array, Array], keys: Array, rates: Array
+    lessons: Lessons, deform: Deform | None, carried: Any, data: tuple[Array, Array, Array], keys: Array, rates: Array
 ) -> Any:
-    images, wanted = data
+    images, wanted, count = data
 
     def loss(network: ConvNet, x: Array, y: Array) -> Array:
         return optax.softmax_cross_entropy(logits(network, x), y).mean()
@@ -115,7 +119,7 @@ def _train(
     def step(carried: Any, now: tuple[Array, Array]) -> tuple[Any, None]:
         (network, state, mean), (key, rate) = carried, now
         choosing, moving = jax.random.split(key)
-        places = jax.random.randint(choosing, (lessons.batch,), 0, len(images))
+        places = jax.random.randint(choosing, (lessons.batch,), 0, count)
         x, y = _unit(images[places]), wanted[places]
         x = x if deform is None else deform.apply(moving, x)
         if lessons.mixed:  # places are random: so is the one at the same place from the end

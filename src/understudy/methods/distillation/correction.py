@@ -20,10 +20,12 @@ from jaxtyping import Array
 from scipy import special
 
 from understudy.learn.convnet_training import Learner
+from understudy.learn.convnets import ConvNet, features
 from understudy.privacy import PrepaidSteps
 
 # How many samples show the axes, and how much of the mean variance is added to each before it is scaled to one.
-_SHOWN, _FLOOR = 4000, 0.01
+_SHOWN, _FLOOR = 3000, 0.01
+_AT_ONCE = 1000
 # Networks are surer of samples than they should be of records: their opinion is halved before it is corrected.
 _HALVED = 2.0
 
@@ -35,7 +37,7 @@ class Correcting(NamedTuple):
 
     steps: int = 30
     axes: int = 256
-    rate: float = 3.0
+    rate: float = 8.0
     clip: float = 2.0
 
 
@@ -65,12 +67,21 @@ class Committee:
         """What the networks see of images, along the axes, with a constant at the end (images x axes + 1)."""
         assert self.middle is not None
         assert self.axes is not None
-        along = _project(self.learners, rows, jnp.asarray(self.middle), jnp.asarray(self.axes))
-        return np.concatenate([along, np.ones((len(rows), 1))], axis=1)
+        places, networks = (jnp.asarray(self.middle), jnp.asarray(self.axes)), [one.network for one in self.learners]
+        found = np.ones((len(rows), self.axes.shape[1] + 1))
+        for start in range(0, len(rows), _AT_ONCE):
+            part = rows[start : start + _AT_ONCE]
+            padded = np.zeros((_AT_ONCE, rows.shape[1]), rows.dtype)
+            padded[: len(part)] = part
+            with jax.default_matmul_precision("highest"):
+                along = _along(networks, padded.reshape(-1, *self.learners[0].shape), *places)
+            found[start : start + len(part), :-1] = np.asarray(along)[: len(part)]
+        return found
 
     def with_axes(self, samples: np.ndarray, count: int) -> Committee:
         """The same, with axes that `samples` (rows of pixels, public) show; of one spread each."""
-        shown = jnp.asarray(_features(self.learners, samples[:: max(1, len(samples) // _SHOWN)]))
+        few = samples[:: max(1, len(samples) // _SHOWN)]
+        shown = jnp.asarray(np.concatenate([one.features(few) for one in self.learners], axis=1))
         middle = shown.mean(axis=0)
         with jax.default_matmul_precision("highest"):
             inner = (shown - middle) @ (shown - middle).T / len(shown)
@@ -86,40 +97,47 @@ def correct(
     committee: Committee, rows: np.ndarray, classes: np.ndarray, count: int, paid: PrepaidSteps, rate: float
 ) -> Committee:
     """Touches private data (`rows`, `classes` below `count`): the committee, corrected. Safe to publish: only `paid` noisy
-    sums of clipped gradients move the correction.
-
-    The gradient of one record's loss is the outer product of what is seen of it and of how wrong the opinion is, so its
-    length is the product of their lengths. The correction that counts is the mean of the later half of the steps.
+    sums move the correction.
     """
     seen = committee.seen(rows)
     first = committee.scores(rows).astype(np.float64) / _HALVED
     truth = np.eye(count)[classes]
+    weights = noisy_descent(
+        seen,
+        lambda scores: special.softmax(first + scores, axis=1) - truth,
+        np.zeros((seen.shape[1], count)),
+        paid,
+        rate,
+    )
+    return Committee(committee.learners, committee.others, committee.middle, committee.axes, weights)
+
+
+def noisy_descent(
+    seen: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], start: np.ndarray, paid: PrepaidSteps, rate: float
+) -> np.ndarray:
+    """Touches private data (`seen`, one row a record, and `wrong`): weights by which what is seen is turned into scores.
+    Safe to publish: only `paid` noisy sums of clipped gradients move them.
+
+    `wrong` says of all scores how far each is off. The gradient of one record's loss is the outer product of what is seen of
+    it and of how wrong its scores are, so its length is the product of their lengths. What counts is the mean of the later
+    half of the steps.
+    """
+    weights, kept = start, np.zeros_like(start)
     lengths = np.linalg.norm(seen, axis=1)
-    weights = np.zeros((seen.shape[1], count))
-    kept = np.zeros_like(weights)
     for step in range(paid.steps):
-        wrong = special.softmax(first + seen @ weights, axis=1) - truth
-        long = lengths * np.linalg.norm(wrong, axis=1)
+        off = wrong(seen @ weights)
+        long = lengths * np.linalg.norm(off, axis=1)
         # The factor pays for the rounding of the sum.
         shrink = np.minimum(1.0, paid.mechanism.clip * (1 - 1e-6) / np.maximum(long, np.finfo(float).tiny))
-        total = seen.T @ (wrong * shrink[:, None])
-        noisy = paid.release(total.ravel(), len(rows)).reshape(weights.shape)
-        weights = weights - rate * noisy / len(rows)
+        total = seen.T @ (off * shrink[:, None])
+        noisy = paid.release(total.ravel(), len(seen)).reshape(weights.shape)
+        weights = weights - rate * noisy / len(seen)
         kept += weights if 2 * step >= paid.steps - 1 else 0
-    return Committee(
-        committee.learners, committee.others, committee.middle, committee.axes, kept / (paid.steps - paid.steps // 2)
-    )
+    return kept / (paid.steps - paid.steps // 2)
 
 
-def _features(learners: Sequence[Learner], rows: np.ndarray) -> np.ndarray:
-    return np.concatenate([one.features(rows) for one in learners], axis=1)
-
-
-def _project(learners: Sequence[Learner], rows: np.ndarray, middle: Array, axes: Array) -> np.ndarray:
-    """Touches private data where the images are: part by part, since features are many."""
-    parts = [np.zeros((0, axes.shape[1]))]
-    for start in range(0, len(rows), _SHOWN):
-        with jax.default_matmul_precision("highest"):
-            along = (jnp.asarray(_features(learners, rows[start : start + _SHOWN])) - middle) @ axes
-        parts.append(np.asarray(along, np.float64))
-    return np.concatenate(parts)
+@jax.jit
+def _along(networks: list[ConvNet], images: Array, middle: Array, axes: Array) -> Array:
+    """What networks see of images along the axes; there, since features are too many to bring back."""
+    unit = images.astype(jnp.float32) / 255 if images.dtype == jnp.uint8 else images
+    return (jnp.concatenate([features(one, unit) for one in networks], axis=1) - middle) @ axes
