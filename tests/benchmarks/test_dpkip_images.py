@@ -58,7 +58,15 @@ def test_a_network_learns_from_distilled_images(monkeypatch: pytest.MonkeyPatch)
         return ImageDataset(pixels.astype(np.uint8), labels, ("left", "right"))
 
     monkeypatch.setattr("understudy.images.load", shapes)
-    settings = {"dataset": "mnist", "per_class": 2, "method": "kip", "epochs": 1, "train_steps": 4, "train_batch": 4}
+    settings = {
+        "dataset": "mnist",
+        "per_class": 2,
+        "method": "kip",
+        "epochs": 1,
+        "train_steps": 4,
+        "train_batch": 4,
+        "kernels": 4,
+    }
     (found,) = dpkip_convnets.measure(settings, [0])
     assert set(found) == {"accuracy", "kernel_regression"}
     assert float(found["kernel_regression"]) > 90  # pyright: ignore[reportArgumentType]
