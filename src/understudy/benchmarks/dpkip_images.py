@@ -39,18 +39,11 @@ _LABELS = {
 RECIPES: dict[str, dict[str, dict[str, Any]]] = {
     "mnist": {
         "krr": {"straight": True},
-        "convnet": {"straight": True, "edges": 0.0, "stretch": 0.6, "teachers": 3, "teacher_steps": 1500},
+        "convnet": {"straight": True, "sized": True, "edges": 0.0, "stretch": 0.6},
     },
     "fashion": {
         "krr": {"frequencies": 18},
-        "convnet": {
-            "frequencies": 18,
-            "edges": 0.6,
-            "softness": 4.0,
-            "mixed": True,
-            "teachers": 3,
-            "teacher_steps": 1500,
-        },
+        "convnet": {"frequencies": 18, "edges": 0.6, "mixed": True},
     },
 }
 

@@ -122,13 +122,13 @@ def noisy_descent(
     it and of how wrong its scores are, so its length is the product of their lengths. What counts is the mean of the later
     half of the steps.
     """
-    weights, kept = start, np.zeros_like(start)
+    weights, kept, clip = start, np.zeros_like(start), paid.mechanism.clip
     lengths = np.linalg.norm(seen, axis=1)
     for step in range(paid.steps):
         off = wrong(seen @ weights)
         long = lengths * np.linalg.norm(off, axis=1)
         # The factor pays for the rounding of the sum.
-        shrink = np.minimum(1.0, paid.mechanism.clip * (1 - 1e-6) / np.maximum(long, np.finfo(float).tiny))
+        shrink = np.minimum(1.0, clip * (1 - 1e-6) / np.maximum(long, clip / 2))
         total = seen.T @ (off * shrink[:, None])
         noisy = paid.release(total.ravel(), len(seen)).reshape(weights.shape)
         weights = weights - rate * noisy / len(seen)

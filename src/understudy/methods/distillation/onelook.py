@@ -2,7 +2,7 @@
 
 The budget buys one release of moments. Endless samples of that release cost nothing, and neither does any amount of
 kernel-inducing-point descent on them, with learned labels and public deformations: all of it is post-processing. Part of
-the budget may go on with DP-SGD on the real records from there.
+the budget may fit the labels to the real images, or go on with DP-SGD on them from there.
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ from understudy.learn.krr import one_hot
 from understudy.methods.distillation.distiller import Distiller, Progress
 from understudy.methods.distillation.domain import Domain, TableDomain
 from understudy.methods.distillation.dpkip import check_batch, descend, pay_for_steps
+from understudy.methods.distillation.labels import Fitting, fit_labels
 from understudy.methods.distillation.training import Rows, Schedule, Support, distil
 from understudy.methods.image_moments import ImageMoments
 from understudy.methods.image_moments.sampler import Samples
 from understudy.methods.moments import MomentsGenerator
 from understudy.privacy import Budget, Certificate
 from understudy.tables import Schema
+
+# Ten times so many samples show along which axes labels are fitted.
+_SHOWN = 1000
 
 
 class OneLook(Distiller):
@@ -37,7 +41,8 @@ class OneLook(Distiller):
     steps, batch, learning_rate, label_rate, ridge, depth : of the free descent, as in `KIP`; none of them costs privacy.
     samples : rows a class that are drawn from a table's release for it. deform : deform sampled images at random, more
         for writing (`straight`) than for other images.
-    frequencies, straight, components : of `ImageMoments`.
+    frequencies, straight, sized, components : of `ImageMoments`.
+    label_share : the share of epsilon for a second look, which fits the labels to the real images.
     refine_share : the share of epsilon for DP-SGD on the real images afterwards, `refine_epochs` of it.
     """
 
@@ -59,7 +64,9 @@ class OneLook(Distiller):
         deform: bool = True,
         frequencies: int | None = None,
         straight: bool = False,
+        sized: bool = False,
         components: int = 1,
+        label_share: float = 0.0,
         refine_share: float = 0.0,
         refine_epochs: int = 5,
         refine_rate: float = 1e-3,
@@ -80,7 +87,9 @@ class OneLook(Distiller):
         self.deform = deform
         self.frequencies = frequencies
         self.straight = straight
+        self.sized = sized
         self.components = components
+        self.label_share = label_share
         self.refine_share = refine_share
         self.refine_epochs = refine_epochs
         self.refine_rate = refine_rate
@@ -90,8 +99,11 @@ class OneLook(Distiller):
 
     def _check(self) -> None:
         super()._check()
-        if not 0 <= self.refine_share < 1:
-            raise InputError(f"`refine_share` (={self.refine_share}) is a share of epsilon: at least 0 and below 1.")
+        for name in ("refine_share", "label_share"):
+            if not 0 <= (share := getattr(self, name)) < 1:
+                raise InputError(f"`{name}` (={share}) is a share of epsilon: at least 0 and below 1.")
+        if self.refine_share and self.label_share:
+            raise InputError("either `refine_share` or `label_share` may have a part of epsilon: set the other to 0.")
 
     def _learn(
         self, data: Any, schema: Schema | None, key: jax.Array, progress: Progress | None
@@ -111,12 +123,13 @@ class OneLook(Distiller):
             check_batch(min(self.batch, 500), len(data))
         budget = Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
         generator = ImageMoments(
-            (1 - self.refine_share) * self.epsilon,
+            (1 - self.refine_share - self.label_share) * self.epsilon,
             self.delta * (1 - self.refine_share / 2),
             frequencies=self.frequencies,
             components=self.components,
             edges=0.0,
             straight=self.straight,
+            sized=self.sized,
             random_state=self.random_state,
         )
         self.drawn_ = True
@@ -125,8 +138,19 @@ class OneLook(Distiller):
         first = generator.sample(len(classes), self.random_state, labels=classes)
         start = Support(jnp.asarray(first.flat()), jnp.asarray(one_hot(first.labels, len(domain.classes))))
         affine = (Affine() if self.straight else Affine(0.05, 0.05, 0.05, 1.0)) if self.deform else None
-        support = self._descend(domain, Samples(generator.mixture_, affine), start, key, progress)
+        source = Samples(generator.mixture_, affine)
+        support = self._descend(domain, source, start, key, progress)
         facts: dict[str, Any] = {"mechanism": "moments", "post_processing_of": "generator/image-moments"}
+        if self.label_share:
+            how = Fitting()
+            shown = [np.asarray(source.draw(jax.random.fold_in(key, part), _SHOWN)[0]) for part in range(10)]
+            paid = pay_for_steps(how.steps, len(data), how.clip, len(data), budget)
+            targets = one_hot(data.labels, len(domain.classes))
+            kernel = self._kernel(domain)
+            support = fit_labels(
+                kernel, self.ridge, support, np.concatenate(shown), data.flat(), targets, paid, how.rate
+            )
+            facts = {"mechanism": "moments, then noisy gradients of the labels"}
         if self.refine_share:
             batch = min(self.batch, 500)
             steps = max(1, round(self.refine_epochs * len(data) / batch))
@@ -139,8 +163,10 @@ class OneLook(Distiller):
         self, data: Any, schema: Schema, key: jax.Array, progress: Progress | None
     ) -> tuple[Domain, Support, Certificate]:
         """Touches private data: the look of `MomentsGenerator`; the rest works on its samples."""
-        if self.refine_share:
-            raise InputError("`refine_share` is for images; a table's release is distilled as it is. Leave it at 0.")
+        if self.refine_share or self.label_share:
+            raise InputError(
+                "`refine_share` and `label_share` are for images; a table's release is distilled as it is. Leave them at 0."
+            )
         if not schema.missing():
             self._fits(TableDomain(schema), len(data))
         generator = MomentsGenerator(
