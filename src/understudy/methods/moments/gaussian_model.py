@@ -35,6 +35,8 @@ _CALIBRATION_ROWS = 4000
 _ROUNDS = 3
 # A class with fewer rows than this many standard deviations of the noise on their number is not told apart.
 _STANDS_OUT = 1.5
+# So many axes are a wide table.
+_MANY_AXES = 100
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,18 @@ class GaussianShares:
     shapes: float = 0.20
 
 
-MANY_ROWS = GaussianShares(marginals=0.08, means=0.40, spread=0.10, deviations=0.20, shapes=0.05)
-"""Where the rows suffice for trees: what all classes share is well known, and the looks are for how a class differs."""
-FEW_ROWS = GaussianShares(centre=0.10)
-"""Where they do not: the centre of all rows is looked for first, and class means are what there is to be had."""
+def shares_of(trees: bool, width: int, numbers: int) -> GaussianShares:
+    """The shares for so many axes, of which so many are numbers. Without trees the centre of all rows is looked for first.
+
+    A number's width may differ from class to class, a choice's follows from its mean. Many rows tell what all classes
+    share, so the looks are for how a class differs; with many axes its second moments drown, its deviations do not (see
+    `Spreads`). Else class means are what there is to be had.
+    """
+    first = {"marginals": 0.08} if trees else {"centre": 0.10}
+    if 2 * numbers < width or not (trees or width >= _MANY_AXES):
+        return GaussianShares(**first)
+    means, shapes = (0.40, 0.05) if trees else (0.35, 0.15)
+    return GaussianShares(**first, means=means, spread=0.10, deviations=0.20, shapes=shapes)
 
 
 @dataclass(frozen=True)

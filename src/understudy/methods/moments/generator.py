@@ -158,7 +158,7 @@ class MomentsGenerator(BaseEstimator):
         self, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target, budget: Budget
     ) -> None:
         """Touches private data: marginals where the rows suffice, then radii, means and second moments."""
-        planned, moved = planning.plan_gaussian(budget, book.cells, len(cells))
+        planned, moved = planning.plan_gaussian(budget, book.cells, len(cells), Axes(book, None).width)
         marginals: list[Marginal] = []
         if moved:
             marginals = grow(cells[:, book.binned], book.cells, planned.trees, len(cells), budget)

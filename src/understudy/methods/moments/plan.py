@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from understudy.errors import InputError
-from understudy.methods.moments.gaussian_model import (
-    FEW_ROWS,
-    MANY_ROWS,
-    GaussianPlan,
-    GaussianShares,
-    gaussian_events,
-    gaussian_plan,
-)
+from understudy.methods.moments.gaussian_model import GaussianPlan, gaussian_events, gaussian_plan, shares_of
 from understudy.methods.moments.marginals import levels_of
 from understudy.privacy import Budget, Event, GaussianEvent, PairTables
 from understudy.privacy.calibration import Accounting, smallest_noise
@@ -80,22 +73,22 @@ def _least(events: Callable[[float], list[Event]], budget: Budget, accounting: A
     )
 
 
-def plan_gaussian(
-    budget: Budget, cells: Sequence[int], rows: int, many: GaussianShares = MANY_ROWS, few: GaussianShares = FEW_ROWS
-) -> tuple[GaussianPlan, int]:
+def plan_gaussian(budget: Budget, cells: Sequence[int], rows: int, width: int) -> tuple[GaussianPlan, int]:
     """The least noise that the rest of the budget allows, and how many cells of a row the trees count (0: no trees).
 
     Trees need rows enough to split an interval a few times; below that the schema's bounds are the better scale.
+    `width` is the number of axes.
     """
     moved = sum(levels_of(size) for size in cells)
 
-    def planned(moved: int, shares: GaussianShares) -> GaussianPlan:
+    def planned(moved: int) -> GaussianPlan:
+        shares = shares_of(moved > 0, width, len(cells))
         noise = _least(lambda n: gaussian_events(gaussian_plan(n, moved, shares), moved), budget, "rdp")
         return gaussian_plan(noise, moved, shares)
 
-    if moved and rows >= _TREES * (found := planned(moved, many)).trees:
+    if moved and rows >= _TREES * (found := planned(moved)).trees:
         return found, moved
-    return planned(0, few), 0
+    return planned(0), 0
 
 
 def choose(rows: int, schema: Schema, n_classes: int, epsilon: float, delta: float) -> Model:
