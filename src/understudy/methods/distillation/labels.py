@@ -8,11 +8,13 @@ each axis, so that noise of one size costs the least. Points, axes and samples a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from understudy.learn.kernels import Kernel, gram, own_gram
 from understudy.learn.krr import factorise
@@ -66,10 +68,15 @@ def fit_labels(
 
 def _betas(kernel: Kernel, ridge: float, support: Support, rows: np.ndarray) -> np.ndarray:
     """Touches private data where the rows are: S⁻¹ k(X, x) of each (rows x support)."""
-    with jax.default_matmul_precision("highest"):
-        solved = factorise(own_gram(kernel, support.points), ridge)
-        parts = [
-            np.asarray(solved.solve(gram(kernel, support.points, jnp.asarray(rows[start : start + _AT_ONCE])))).T
-            for start in range(0, len(rows), _AT_ONCE)
-        ]
-    return np.concatenate(parts).astype(np.float64)
+    size, found = min(_AT_ONCE, len(rows)), np.zeros((len(rows), len(support.points)))
+    for start in range(0, len(rows), size):
+        part = rows[np.arange(start, start + size) % len(rows)]  # all of one size, so that it compiles once
+        with jax.default_matmul_precision("highest"):
+            beta = _solved(kernel, ridge, support.points, jnp.asarray(part))
+        found[start : start + size] = np.asarray(beta)[: len(rows) - start]
+    return found
+
+
+@partial(jax.jit, static_argnums=0)
+def _solved(kernel: Kernel, ridge: float, points: Array, part: Array) -> Array:
+    return factorise(own_gram(kernel, points), ridge).solve(gram(kernel, points, part)).T

@@ -143,7 +143,7 @@ class OneLook(Distiller):
         facts: dict[str, Any] = {"mechanism": "moments", "post_processing_of": "generator/image-moments"}
         if self.label_share:
             how = Fitting()
-            shown = [np.asarray(source.draw(jax.random.fold_in(key, part), _SHOWN)[0]) for part in range(10)]
+            shown = [np.asarray(_points(source, jax.random.fold_in(key, part))) for part in range(10)]
             paid = pay_for_steps(how.steps, len(data), how.longest(len(classes)), len(data), budget)
             targets = one_hot(data.labels, len(domain.classes))
             kernel = self._kernel(domain)
@@ -211,3 +211,8 @@ class OneLook(Distiller):
         schedule = Schedule(self.steps, self.batch, self.learning_rate, self.label_rate)
         tell = None if progress is None else lambda done, _: progress(done, self.steps)
         return distil(self._kernel(domain), self.ridge, source, start, schedule, key, tell)
+
+
+@jax.jit
+def _points(source: Samples, key: jax.Array) -> jax.Array:
+    return source.draw(key, _SHOWN)[0]
