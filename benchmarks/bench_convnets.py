@@ -81,9 +81,9 @@ def choose(results: Results, name: str, epsilon: float, seeds: range, small: boo
     data = Data(name, False, small)
     base: dict[str, Any] = {"straight": True} if name == "mnist" else {"frequencies": 18}
     fitted = {"label_share": 0.16}
-    recipes = {"one look": {}, "labels fitted": fitted}
+    recipes = {"labels fitted": fitted, "one look": {}}
     if name == "mnist":
-        recipes |= {"of one size": {"sized": True}, "of one size, labels fitted": {"sized": True, **fitted}}
+        recipes |= {"of one size, labels fitted": {"sized": True, **fitted}}
     few = {"steps": 3, "batch": 50} if small else {}
     for seed in seeds:
         for per_class in SIZES["choose"]:
