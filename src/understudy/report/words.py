@@ -76,8 +76,8 @@ METHODS: dict[str, tuple[str, str]] = {
     ),
     "one-look-convnet": (
         "one look, for networks",
-        "A few statistics of all images are released once, with noise. A few images are then shaped until a network trained on "
-        "them does as well as one trained on endless samples from those statistics.",
+        "A few statistics of all images are released once, with noise; what networks learn from them is then corrected by a "
+        "second noisy look. A few images are shaped until a network trained on them does as well as those.",
     ),
     "image-moments": (
         "image moments",
