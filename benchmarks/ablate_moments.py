@@ -51,7 +51,9 @@ def looks(deviations: bool) -> Iterator[None]:
     """With or without the look at deviations, whose share then goes to the others."""
     usual = plan.shares_of
     if not deviations:
-        plan.shares_of = lambda trees, width, numbers: usual(trees, width, 0)  # choices have no deviations to look at
+        plan.shares_of = lambda trees, width, numbers, rows: usual(
+            trees, width, 0, rows
+        )  # choices have no deviations to look at
     try:
         yield
     finally:

@@ -35,8 +35,10 @@ _CALIBRATION_ROWS = 4000
 _ROUNDS = 3
 # A class with fewer rows than this many standard deviations of the noise on their number is not told apart.
 _STANDS_OUT = 1.5
-# So many axes are a wide table.
+# Deviations are looked at in tables of so many rows for one of the noise multiplier, or of so many axes and fewer rows.
+_ENOUGH = 20_000.0
 _MANY_AXES = 100
+_ENOUGH_IF_WIDE = 1000.0
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,16 @@ class GaussianShares:
     shapes: float = 0.20
 
 
-def shares_of(trees: bool, width: int, numbers: int) -> GaussianShares:
-    """The shares for so many axes, of which so many are numbers. Without trees the centre of all rows is looked for first.
+def shares_of(trees: bool, width: int, numbers: int, rows: float) -> GaussianShares:
+    """The shares for so many axes, of which so many are numbers, and so many rows for one of the noise.
 
-    A number's width may differ from class to class, a choice's follows from its mean. Many rows tell what all classes
-    share, so the looks are for how a class differs; with many axes its second moments drown, its deviations do not (see
-    `Spreads`). Else class means are what there is to be had.
+    Without trees the centre of all rows is looked for first. A number's width may differ from class to class, a choice's
+    follows from its mean. Many rows tell what all classes share, so the looks are for how a class differs; with many axes
+    its second moments drown, its deviations do not (see `Spreads`). Else class means are what there is to be had.
     """
     first = {"marginals": 0.08} if trees else {"centre": 0.10}
-    if 2 * numbers < width or not (trees or width >= _MANY_AXES):
+    wide = width >= _MANY_AXES and rows >= _ENOUGH_IF_WIDE
+    if 2 * numbers < width or not (rows >= _ENOUGH if trees else wide):
         return GaussianShares(**first)
     means, shapes = (0.40, 0.05) if trees else (0.35, 0.15)
     return GaussianShares(**first, means=means, spread=0.10, deviations=0.20, shapes=shapes)

@@ -80,9 +80,10 @@ def plan_gaussian(budget: Budget, cells: Sequence[int], rows: int, width: int) -
     `width` is the number of axes.
     """
     moved = sum(levels_of(size) for size in cells)
+    for_one = rows / multiplier(budget.epsilon, budget.delta)
 
     def planned(moved: int) -> GaussianPlan:
-        shares = shares_of(moved > 0, width, len(cells))
+        shares = shares_of(moved > 0, width, len(cells), for_one)
         noise = _least(lambda n: gaussian_events(gaussian_plan(n, moved, shares), moved), budget, "rdp")
         return gaussian_plan(noise, moved, shares)
 
