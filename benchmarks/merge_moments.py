@@ -14,18 +14,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from understudy.benchmarks.moments_table import merge, table
+from understudy.benchmarks.moments_table import merge, part, table
 
 BEGIN, END = "<!-- figures: benchmarks/merge_moments.py -->\n", "<!-- end of figures -->\n"
 
 
 def load(path: str, tables: str) -> dict[str, Any]:
-    """A result, or what it says of some tables."""
-    body = json.loads(Path(path).read_text("utf-8"))
-    kept = [
-        one for one in body["results"] if not tables or one["dataset"] in tables.split(",") or one["epsilon"] == "real"
-    ]
-    return {**body, "results": kept}
+    return part(json.loads(Path(path).read_text("utf-8")), tables.split(",") if tables else [])
 
 
 def run(given: argparse.Namespace) -> None:

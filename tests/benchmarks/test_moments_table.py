@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from understudy.benchmarks import moments
-from understudy.benchmarks.moments_table import merge, table
+from understudy.benchmarks.moments_table import merge, part, table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,6 +31,15 @@ def test_runs_are_merged_and_the_first_one_counts() -> None:
     lines = table(merged).splitlines()
     assert lines[2] == "| adult | five | – | 0.800 / 0.500 (1) | 0.850 / 0.500 (1) | 0.900 / 0.500 |  |"
     assert lines[3] == "| covtype | five | – | – | – | 0.700 / 0.300 |  |"
+
+
+def test_of_a_run_some_tables_may_be_taken() -> None:
+    run = body(judged("adult", 1.0, 0, 0.8), judged("pima", 1.0, 0, 0.7), judged("pima", "real", 0, 0.9))
+    command = "python benchmarks/bench_moments.py --jobs 2 --scratch /some/where --out a.json"
+    kept = part({**run, "command": command}, ["adult"])
+    assert [(one["dataset"], one["epsilon"]) for one in kept["results"]] == [("adult", 1.0), ("pima", "real")]
+    assert kept["command"].endswith("--jobs 2 --scratch ROWS --out benchmarks/results/moments.json")
+    assert len(part(run, [])["results"]) == 3
 
 
 def test_a_seed_that_lacks_a_classifier_is_not_counted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,18 @@ from understudy.benchmarks import moments
 EPSILONS = (0.1, 1.0, 10.0)
 _PANELS = ("five", "four", "twelve")
 _FULL = 5
+_RESULT = "benchmarks/results/moments.json"
 # Classifiers of the twelve that did not end in time, for real rows neither.
 _NAMES = {11: "eleven of twelve"}
+
+
+def part(body: Mapping[str, Any], tables: Sequence[str]) -> dict[str, Any]:
+    """What a result says of some tables, and of real rows. Its command names files as the documentation does."""
+    kept = [one for one in body["results"] if not tables or one["dataset"] in tables or one["epsilon"] == "real"]
+    command = body["command"]
+    for option, name in (("scratch", "ROWS"), ("known", _RESULT), ("out", _RESULT)):
+        command = re.sub(rf"--{option} \S+", f"--{option} {name}", command)
+    return {**body, "command": command, "results": kept}
 
 
 def merge(bodies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
