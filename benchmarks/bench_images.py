@@ -295,10 +295,10 @@ def tasks(chosen: argparse.Namespace, results: Results) -> list[Task]:
         variants = {"as recommended": NOTHING} if part == "final" else ABLATION[chosen.data]
         for epsilon in chosen.epsilon if part == "final" else chosen.epsilon[:1]:
             for seed in chosen.seeds:
-                for name, changed in variants.items():
+                for name in variants if part == "final" else chosen.only or variants:
                     facts = {"part": part, "data": chosen.data, "epsilon": epsilon, "seed": seed, "variant": name}
-                    if (part == "final" or chosen.only is None or name in chosen.only) and not results.has(**facts):
-                        found.append((facts, changed))
+                    if name in variants and not results.has(**facts):
+                        found.append((facts, variants[name]))
     return found
 
 
@@ -374,7 +374,7 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0], help="The ablation takes the first.")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--steps", type=int, default=4000)
-    parser.add_argument("--only", nargs="+", help="Of the ablation, these variants.")
+    parser.add_argument("--only", nargs="+", help="Of the ablation, these variants, in this order.")
     parser.add_argument("--ahead", type=int, default=1, help="How many releases are made while a network trains.")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--pictures", type=Path, help="Folder for pictures of the final releases with the seed 0.")
