@@ -166,7 +166,7 @@ def _prepare(
     told = {} if what is None else {"what": what}
 
     def tell(learner: str, public: Public, began: float) -> None:
-        right = [float((one.predict(data.test_rows) == data.test.labels).mean()) for one in public.teachers.learners]
+        right = [float((one.predict(data.test_rows) == data.test.labels).mean()) for one in public.teachers[0].learners]
         results.add(
             part, dataset=data.name, epsilon=maker.epsilon, seed=seed, learner=learner, **told,
             accuracy=float(np.mean(right)), look_s=look.seconds, seconds=time.perf_counter() - began,
@@ -178,7 +178,8 @@ def _prepare(
     if maker.correct_share:
         began = time.perf_counter()
         public = maker.correct(public, data.train, look.budget)
-        tell("ConvNet on samples, corrected labels", public, began)
+        if maker.labels_by != "teachers":
+            tell("ConvNet on samples, corrected labels", public, began)
     return maker, public
 
 
@@ -207,7 +208,7 @@ def _as_they_are(maker: OneLookConvNet, public: Public) -> Support:
     """The samples that distillation would start from, with the teachers' labels."""
     pictures = np.moveaxis(public.samples[:, : maker.per_class * maker.parts**2], 0, 1).astype(np.float32) / 255
     start = np.stack([folded(pictures[:, c], maker.parts) for c in range(pictures.shape[1])], axis=1)
-    return maker.labelled(start.reshape(-1, *start.shape[2:]), public.teachers)
+    return maker.labelled(start.reshape(-1, *start.shape[2:]), public)
 
 
 def merge(files: list[Path], out: Path) -> None:

@@ -68,8 +68,8 @@ class Learner:
         found = [np.zeros((0, width), np.float32)]
         for start in range(0, len(points), size):
             part = points[start : start + size]
-            padded = np.zeros((size, points.shape[1]), points.dtype)
-            padded[: len(part)] = part
+            padded = np.zeros((size, points.shape[1]), np.float32)
+            padded[: len(part)] = part / np.float32(255) if part.dtype == np.uint8 else part
             found.append(
                 np.asarray(function(self.network, jnp.asarray(padded).reshape(size, *self.shape)))[: len(part)]
             )
@@ -133,14 +133,7 @@ def _train(
     return jax.lax.scan(step, carried, (keys, rates))[0]
 
 
-@jax.jit
-def _logits(network: ConvNet, images: Array) -> Array:
-    return logits(network, _unit(images))
-
-
-@jax.jit
-def _features(network: ConvNet, images: Array) -> Array:
-    return features(network, _unit(images))
+_logits, _features = jax.jit(logits), jax.jit(features)
 
 
 def _mixed(share: Array, values: Array) -> Array:

@@ -41,6 +41,8 @@ def factorise(kernel_matrix: Array, ridge: float | Array) -> Solved:
 
     amount = jnp.asarray(ridge, kernel_matrix.dtype)
     first = with_ridge(amount)
+    if isinstance(ridge, float) and ridge >= _RESCUE:
+        return first  # the rescue would be the same; and a branch makes an accelerator wait for its host
     return jax.lax.cond(
         jnp.all(jnp.isfinite(first.factor)), lambda: first, lambda: with_ridge(jnp.maximum(amount, _RESCUE))
     )

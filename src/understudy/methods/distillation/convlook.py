@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -36,13 +36,18 @@ from understudy.tables import Schema
 _SMALLEST = 8
 # No class is ruled out by edges alone.
 _DOUBT = 1e-4
+LabelsBy = Literal["pupils", "teachers", "both"]
 
 
 class Public(NamedTuple):
-    """What distillation starts from, all of it made from releases: samples of each class, and networks that know them."""
+    """What distillation starts from, all of it made from releases: samples of each class, and who labels pictures."""
 
     samples: np.ndarray
-    teachers: Committee
+    teachers: tuple[Committee, ...]
+
+    def scores(self, rows: np.ndarray) -> np.ndarray:
+        """What the teachers say of images as rows of pixels: logits, centred."""
+        return np.mean([one.scores(rows) for one in self.teachers], axis=0)
 
 
 class OneLookConvNet(Distiller):
@@ -58,6 +63,7 @@ class OneLookConvNet(Distiller):
     samples : how many are drawn of each class. teachers : how many networks are trained on them, for the labels.
     correct_share : the share of epsilon for a second look, through the eyes of those networks, that corrects them; the
         samples get the labels that the corrected ones give, and new networks learn these. 0 leaves it out.
+    labels_by : who labels the distilled pictures then: "pupils", those new networks; "teachers", the corrected ones; or "both".
     softness : what the teachers' logits are divided by to make labels.
     steps, batch, learning_rate : of the matching; `batch` samples of each class are looked at in a step.
     parts : every image holds parts x parts pictures, each with labels of its own, which the network learns from enlarged.
@@ -82,6 +88,7 @@ class OneLookConvNet(Distiller):
         samples: int = 4000,
         teachers: int = 3,
         correct_share: float = 0.16,
+        labels_by: LabelsBy = "pupils",
         softness: float = 2.0,
         parts: int = 2,
         stretch: float = 0.0,
@@ -106,6 +113,7 @@ class OneLookConvNet(Distiller):
         self.samples = samples
         self.teachers = teachers
         self.correct_share = correct_share
+        self.labels_by: LabelsBy = labels_by
         self.softness = softness
         self.parts = parts
         self.stretch = stretch
@@ -130,6 +138,8 @@ class OneLookConvNet(Distiller):
             raise InputError(f"`stretch` (={self.stretch}) is a share of the range of pixels: at least 0 and below 1.")
         if not 0 <= self.correct_share < 1:
             raise InputError(f"`correct_share` (={self.correct_share}) is a share of epsilon: at least 0 and below 1.")
+        if self.labels_by not in (known := get_args(LabelsBy)):
+            raise InputError(f"`labels_by` (={self.labels_by!r}) must be one of {', '.join(known)}.")
         if self.samples < (needed := self.per_class * self.parts**2):
             raise InputError(
                 f"`samples` (={self.samples}) of each class are fewer than the {needed} pictures of a class that `per_class` "
@@ -185,10 +195,15 @@ class OneLookConvNet(Distiller):
         how = Correcting()
         paid = pay_for_steps(how.steps, len(data), how.clip, len(data), budget)
         rows = public.samples.reshape(-1, data.flat().shape[1])
-        committee = public.teachers.with_axes(rows, how.axes)
-        committee = correct(committee, data.flat(), data.labels, len(data.classes), paid, how.rate)
+        (committee,) = public.teachers
+        committee = correct(
+            committee.with_axes(rows, how.axes), data.flat(), data.labels, len(data.classes), paid, how.rate
+        )
+        if self.labels_by == "teachers":
+            return Public(public.samples, (committee,))
         labels = committee.scores(rows).astype(np.float32)
-        return Public(public.samples, Committee(self._taught(public.samples, labels, self._seed() + self.teachers)))
+        pupils = Committee(self._taught(public.samples, labels, self._seed() + self.teachers))
+        return Public(public.samples, (pupils,) if self.labels_by == "pupils" else (pupils, committee))
 
     # ---- free, and apart: several sets may be distilled from one release ------------------------------------------
 
@@ -207,7 +222,7 @@ class OneLookConvNet(Distiller):
             edges = _edges(generator)
             labels = np.moveaxis(edges(made.flat()).reshape(self.samples, classes, classes), 1, 0)
             others = (edges,)
-        return Public(samples, Committee(self._taught(samples, labels, self._seed()), others))
+        return Public(samples, (Committee(self._taught(samples, labels, self._seed()), others),))
 
     def _taught(self, samples: np.ndarray, labels: np.ndarray, seed: int) -> list[Learner]:
         lessons = Lessons(self.teacher_steps, width=self.width)
@@ -220,13 +235,13 @@ class OneLookConvNet(Distiller):
         matching = Matching(self.steps, self.batch, self.learning_rate, self.width, self.parts)
         tell = None if progress is None else lambda done, _: progress(done, self.steps)
         found = match_samples(jnp.asarray(public.samples), start, self._deformation(), matching, key, tell)
-        return self.labelled(np.rint(found * 255).reshape(-1, *found.shape[2:]) / 255, public.teachers)
+        return self.labelled(np.rint(found * 255).reshape(-1, *found.shape[2:]) / 255, public)
 
-    def labelled(self, images: np.ndarray, teachers: Committee) -> Support:
+    def labelled(self, images: np.ndarray, public: Public) -> Support:
         """Images (number x height x width x colours, from 0 to 1) and what the teachers say of their pictures, softened."""
         points = images.reshape(len(images), -1).astype(np.float32)
         rows = self._pictures(points, (images.shape[1], images.shape[2], images.shape[3]))
-        labels = teachers.scores(rows) / self.softness
+        labels = public.scores(rows) / self.softness
         return Support(jnp.asarray(points), jnp.asarray(labels.reshape(len(images), -1), jnp.float32))
 
     def train(self, support: Support, shape: tuple[int, ...], seed: int) -> Learner:

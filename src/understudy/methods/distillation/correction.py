@@ -71,8 +71,8 @@ class Committee:
         found = np.ones((len(rows), self.axes.shape[1] + 1))
         for start in range(0, len(rows), _AT_ONCE):
             part = rows[start : start + _AT_ONCE]
-            padded = np.zeros((_AT_ONCE, rows.shape[1]), rows.dtype)
-            padded[: len(part)] = part
+            padded = np.zeros((_AT_ONCE, rows.shape[1]), np.float32)
+            padded[: len(part)] = part / np.float32(255) if part.dtype == np.uint8 else part
             with jax.default_matmul_precision("highest"):
                 along = _along(networks, padded.reshape(-1, *self.learners[0].shape), *places)
             found[start : start + len(part), :-1] = np.asarray(along)[: len(part)]
@@ -139,5 +139,4 @@ def noisy_descent(
 @jax.jit
 def _along(networks: list[ConvNet], images: Array, middle: Array, axes: Array) -> Array:
     """What networks see of images along the axes; there, since features are too many to bring back."""
-    unit = images.astype(jnp.float32) / 255 if images.dtype == jnp.uint8 else images
-    return (jnp.concatenate([features(one, unit) for one in networks], axis=1) - middle) @ axes
+    return (jnp.concatenate([features(one, images) for one in networks], axis=1) - middle) @ axes

@@ -28,19 +28,15 @@ _FLOOR = 1e-2
 
 
 class Fitting(NamedTuple):
-    """How labels are fitted; all of it public. The clip grows with the root of the number of points, as lengths do.
+    """How labels are fitted; all of it public.
 
-    Records spread further than samples along some axes, up to twenty times their variance along one of them on MNIST: hence
+    Records spread further than samples along some axes, up to twenty or thirty times their variance along the first: hence
     many small steps.
     """
 
     steps: int = 60
     rate: float = 0.2
-    clip: float = 0.6
-
-    def longest(self, points: int) -> float:
-        """The longest gradient of one record that is kept whole."""
-        return self.clip * points**0.5
+    clip: float = 6.0
 
 
 def fit_labels(

@@ -144,7 +144,7 @@ class OneLook(Distiller):
         if self.label_share:
             how = Fitting()
             shown = [np.asarray(_points(source, jax.random.fold_in(key, part))) for part in range(10)]
-            paid = pay_for_steps(how.steps, len(data), how.longest(len(classes)), len(data), budget)
+            paid = pay_for_steps(how.steps, len(data), how.clip, len(data), budget)
             targets = one_hot(data.labels, len(domain.classes))
             kernel = self._kernel(domain)
             support = fit_labels(

@@ -82,9 +82,9 @@ def distil(
     return carried[0]
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def _descend(
-    kernel: Kernel, batch: int, ridge: Array, source: Source, carried: Any, keys: Array, rates: Array
+    kernel: Kernel, batch: int, ridge: float, source: Source, carried: Any, keys: Array, rates: Array
 ) -> tuple[Any, Array]:
     even = jnp.full(batch, 1 / batch)
 
