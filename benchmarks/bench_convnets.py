@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -212,14 +213,33 @@ def _as_they_are(maker: OneLookConvNet, public: Public) -> Support:
 
 
 def merge(files: list[Path], out: Path) -> None:
-    """One result of several runs: their commands and machines, all rows, and the mean and spread over seeds."""
+    """One result of several runs: their commands and machines, all rows, and the mean and spread over seeds.
+
+    A figure that a later file has again counts once, as it is there.
+    """
     bodies = [json.loads(file.read_text("utf-8")) for file in files]
-    rows = [row for body in bodies for row in body["rows"] if "accuracy" in row]
+    keys = (
+        "part",
+        "dataset",
+        "epsilon",
+        "learner",
+        "what",
+        "per_class",
+        "labels_by",
+        "softness",
+        "mixed",
+        "train_steps",
+    )
+    known = {
+        tuple(row.get(key) for key in (*keys, "seed")): row
+        for body in bodies
+        for row in body["rows"]
+        if "accuracy" in row
+    }
+    rows = list(known.values())
     groups: dict[tuple[Any, ...], list[float]] = {}
-    keys = ("part", "dataset", "epsilon", "learner", "what", "per_class")
     for row in rows:
-        told = {**row, "epsilon": round(row["epsilon"], 1)}
-        groups.setdefault(tuple(told.get(key) for key in keys), []).append(100 * row["accuracy"])
+        groups.setdefault(tuple(row.get(key) for key in keys), []).append(100 * row["accuracy"])
     summary = [
         {
             **{key: value for key, value in zip(keys, group, strict=True) if value is not None},
@@ -237,7 +257,8 @@ def merge(files: list[Path], out: Path) -> None:
     }
     names = " ".join(file.name for file in files)
     command = f"python benchmarks/bench_convnets.py merge --files {names} --out {out.name}"
-    told = {"command": command, "of": [body["command"] for body in bodies], "note": NOTE, **facts}
+    commands = [re.sub(r"--out \S*/", "--out ", body["command"]) for body in bodies]
+    told = {"command": command, "of": commands, "note": NOTE, **facts}
     head = json.dumps(told, indent=1)[:-2]
     text = "".join(f',\n "{name}": [\n{part}\n ]' for name, part in lines.items())
     out.write_text(f"{head}{text}\n}}\n", "utf-8")
