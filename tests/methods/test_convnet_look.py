@@ -128,12 +128,16 @@ def test_a_stretch_of_contrast_stays_in_range(floor: float) -> None:
 
 @pytest.fixture(scope="module")
 def twice() -> OneLookConvNet:
-    """Two looks, and four pictures in each image."""
-    settings: dict[str, Any] = QUICK | {"parts": 2, "correct_share": 0.5}
+    """Two looks; all else as in the other fixture, so that little is compiled again."""
+    settings: dict[str, Any] = QUICK | {"correct_share": 0.5}
     return OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300))
 
 
-def test_an_image_holds_four_pictures_with_labels_of_their_own(twice: OneLookConvNet, tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("labels_by", ["pupils", "teachers", "both"])
+def test_an_image_holds_four_pictures_with_labels_of_their_own(labels_by: str, tmp_path: Path) -> None:
+    settings: dict[str, Any] = QUICK | {"parts": 2, "correct_share": 0.5, "labels_by": labels_by}
+    twice = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300))
     assert twice.distilled_.images.shape == (6, 8, 8)
     assert np.asarray(twice.support_.labels).shape == (6, 4 * 3)
     assert twice.predict(bars(9)).shape == (9,)
@@ -186,6 +190,7 @@ def _refused(match: str, data: Any = None, **settings: Any) -> None:
         {"parts": 0},
         {"parts": 3},
         {"correct_share": 1.0},
+        {"labels_by": "nobody"},
     ],
 )
 def test_settings_that_make_no_sense_cost_nothing(settings: dict[str, Any]) -> None:
