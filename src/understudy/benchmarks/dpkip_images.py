@@ -43,7 +43,7 @@ RECIPES: dict[str, dict[str, dict[str, Any]]] = {
     },
     "fashion": {
         "krr": {"frequencies": 18, "label_share": 0.16},
-        "convnet": {"frequencies": 18, "edges": 0.6, "mixed": True},
+        "convnet": {"frequencies": 18, "edges": 0.6, "mixed": True, "labels_by": "teachers"},
     },
 }
 
