@@ -39,7 +39,8 @@ Rows = list[dict[str, Any]]
 
 def final(summary: Rows) -> list[str]:
     """Test accuracy at epsilon 1, ours: the mean over seeds with the least and the greatest."""
-    lines = [f"| test accuracy in per cent, ε = 1 | {' | '.join(SETS.values())} | DP-KIP prints |", "|---" * 4 + "|"]
+    head = f"[test accuracy in per cent](../../benchmarks/results/{RESULT.name}), ε = 1"
+    lines = [f"| {head} | {' | '.join(SETS.values())} | DP-KIP prints |", "|---" * 4 + "|"]
     for (learner, size, by), what in LINES.items():
         wanted = {"part": "ours", "epsilon": 1.0, "learner": learner, "per_class": size, "labels_by": by}
         cells = [_cell(row for row in summary if _is(row, dataset=data, **wanted)) for data in SETS]
