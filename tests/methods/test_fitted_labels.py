@@ -89,7 +89,7 @@ def test_the_second_look_is_paid_for_and_moves_labels_alone() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"label_share": 1.0}, {"label_share": -0.1}, {"label_share": 0.2, "refine_share": 0.2}]
 )
-def test_shares_that_make_no_sense_cost_nothing(wrong: dict[str, float]) -> None:
+def test_shares_that_make_no_sense_cost_nothing(wrong: dict[str, Any]) -> None:
     distiller = OneLook(8.0, 1e-5, 2, **QUICK, **wrong)
     with pytest.raises(InputError, match="label_share"):
         distiller.fit(bars(90))
