@@ -28,6 +28,8 @@ def test_runs_are_merged_and_the_first_one_counts() -> None:
     second = body(judged("adult", 1.0, 0, 0.1), judged("adult", 10.0, 0, 0.85), judged("covtype", "real", 0, 0.9))
     merged = merge([first, second])
     assert len(merged["runs"]) == 2
+    assert len(merge([merged, first])["runs"]) == 3
+    assert merge([merged, first])["results"] == merged["results"]
     lines = table(merged).splitlines()
     assert lines[2] == "| adult | five | – | 0.800 / 0.500 (1) | 0.850 / 0.500 (1) | 0.900 / 0.500 |  |"
     assert lines[3] == "| covtype | five | – | – | – | 0.700 / 0.300 |  |"

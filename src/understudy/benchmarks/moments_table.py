@@ -26,14 +26,15 @@ def part(body: Mapping[str, Any], tables: Sequence[str]) -> dict[str, Any]:
 
 
 def merge(bodies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Several results as one: the figures of the first for real rows, and of each for the rest."""
+    """Several results, perhaps merged ones, as one: the figures of the first for real rows, and of each for the rest."""
     kept: dict[tuple[Any, ...], dict[str, Any]] = {}
     for body in bodies:
         for one in body["results"]:
             key = tuple(one.get(k) for k in ("kind", "dataset", "epsilon", "seed", "panel", "classifier"))
             kept.setdefault(key, one)
     results = list(kept.values())
-    runs = [{k: body[k] for k in ("command", "machine", "versions", "limit_seconds")} for body in bodies]
+    about = ("command", "machine", "versions", "limit_seconds")
+    runs = [run for body in bodies for run in body.get("runs", [{k: body[k] for k in about if k in body}])]
     last = {k: bodies[-1][k] for k in ("note", "draws", "papers")}
     return {
         "command": runs[0]["command"],
