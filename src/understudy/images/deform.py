@@ -6,6 +6,7 @@ own contribution, and costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -105,13 +106,21 @@ def _straight(images: Array) -> tuple[Array, Array]:
 
 def straighten(data: ImageDataset) -> tuple[np.ndarray, np.ndarray]:
     """Touches private data: each image, upright, as a row of numbers from 0 to 1; and its slant."""
+    return each_image(data, _straight)
+
+
+def each_image(data: ImageDataset, function: Callable[[Array], tuple[Array, Array]]) -> tuple[np.ndarray, np.ndarray]:
+    """Touches private data: what a function makes of each image, as rows of pixels, and what it found there.
+
+    Parts all have one size, so that the function is compiled once.
+    """
     shape = data.shape if len(data.shape) == 3 else (*data.shape, 1)
-    rows, slants = [], []
+    rows, found = [], []
     for start in range(0, len(data), _CHUNK):
         part = data.take(slice(start, start + _CHUNK)).flat()
         padded = np.zeros((_CHUNK, part.shape[1]), dtype=np.float32)
         padded[: len(part)] = part
-        upright, found = _straight(padded.reshape(-1, *shape))
-        rows.append(np.asarray(upright).reshape(_CHUNK, -1)[: len(part)])
-        slants.append(np.asarray(found)[: len(part)])
-    return np.concatenate(rows), np.concatenate(slants)
+        made, there = function(jnp.asarray(padded.reshape(-1, *shape)))
+        rows.append(np.asarray(made).reshape(_CHUNK, -1)[: len(part)])
+        found.append(np.asarray(there)[: len(part)])
+    return np.concatenate(rows), np.concatenate(found)

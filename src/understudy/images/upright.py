@@ -12,9 +12,8 @@ import numpy as np
 from jaxtyping import Array
 
 from understudy.images.dataset import ImageDataset
-from understudy.images.deform import STEEPEST, warp
+from understudy.images.deform import STEEPEST, each_image, warp
 
-_CHUNK = 2048
 # The deviation of ink from its middle that upright writing has, as a share of the image's side, and how far (in logarithms)
 # a width or height may be from it. About what writing has that fills two thirds of an image; public, and of no great weight.
 _WIDE, _TALL, _MOST = 0.15, 0.19, 0.5
@@ -62,13 +61,4 @@ def _stood(images: Array) -> tuple[Array, Array]:
 
 def stand(data: ImageDataset) -> tuple[np.ndarray, np.ndarray]:
     """Touches private data: each image, upright, as a row of numbers from 0 to 1; and how it stood (images x 3)."""
-    shape = data.shape if len(data.shape) == 3 else (*data.shape, 1)
-    rows, stances = [], []
-    for start in range(0, len(data), _CHUNK):
-        part = data.take(slice(start, start + _CHUNK)).flat()
-        padded = np.zeros((_CHUNK, part.shape[1]), dtype=np.float32)
-        padded[: len(part)] = part
-        stood, found = _stood(padded.reshape(-1, *shape))
-        rows.append(np.asarray(stood).reshape(_CHUNK, -1)[: len(part)])
-        stances.append(np.asarray(found)[: len(part)])
-    return np.concatenate(rows), np.concatenate(stances)
+    return each_image(data, _stood)

@@ -81,7 +81,7 @@ METHODS: dict[str, tuple[str, str]] = {
     ),
     "image-moments": (
         "image moments",
-        "Counts, means and how pixels (and, if asked for, edges) vary together are released once, with noise. Everything "
+        "Counts, means and how pixels (and edges, unless left out) vary together are released once, with noise. Everything "
         "else is computed from those noisy statistics.",
     ),
     "dpkip": (
