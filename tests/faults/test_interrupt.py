@@ -13,13 +13,13 @@ import pytest
 
 # Each writes slowly enough to be interrupted in the middle, through the same functions that the commands use.
 WRITERS = {
-    "table": "from understudy.tables.files import whole_file\n"
+    "table": "from understudy.files import whole_file\n"
     "with whole_file('rows.csv') as draft:\n"
     "    with open(draft, 'w') as file:\n"
     "        for i in range(10**9):\n"
     "            file.write(f'{i}\\n')\n"
     "            if i == 1000: print('writing', flush=True)\n",
-    "report": "from understudy.tables.files import whole_file\n"
+    "report": "from understudy.files import whole_file\n"
     "with whole_file('page.html') as draft:\n"
     "    draft.write_text('<html>')\n"
     "    print('writing', flush=True)\n"

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from understudy.errors import InputError
+from understudy.files import whole_file
 from understudy.tables import check_table_path, check_writable, read_table, write_table
 from understudy.tables.csv_file import LONGEST_LINE
-from understudy.tables.files import whole_file
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".feather", ".arrow")
 

@@ -6,7 +6,7 @@ import importlib
 
 from understudy.benchmarks.declare import Benchmark
 from understudy.errors import InputError
-from understudy.tables.wording import did_you_mean
+from understudy.wording import did_you_mean
 
 _HOMES = {
     "pima": "understudy.benchmarks.pima",

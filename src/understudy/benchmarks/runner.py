@@ -17,7 +17,7 @@ from understudy.benchmarks.declare import SIZES, Benchmark, Measured, Part, Size
 from understudy.benchmarks.machine import machine, versions
 from understudy.benchmarks.result import FORMAT, Result, result_path, rows, summaries
 from understudy.errors import InputError
-from understudy.tables.files import check_writable, write_text
+from understudy.files import check_writable, write_text
 
 
 def run(

@@ -131,7 +131,7 @@ def write_document(
     """Write the page of all results, each with its command, and beside it comparison.md if peers were measured."""
     from understudy.benchmarks import comparison
     from understudy.benchmarks.document import document
-    from understudy.tables.files import write_text
+    from understudy.files import write_text
 
     pages = {out: document(results)}
     if (results / comparison.FILE).exists():

@@ -72,7 +72,7 @@ def evaluate(
     if train is None:
         raise InputError("--train is missing: the real rows that the synthetic ones were made from.")
     from understudy.evaluation.settings import evaluate as judge
-    from understudy.tables.files import write_text
+    from understudy.files import write_text
 
     if not tables:
         _require_no_errors(unread)
@@ -177,7 +177,7 @@ def _noisy(
 
 
 def _publish(found: NoisyMetrics, certificate: Path | None, out: Path | None, json: bool) -> None:
-    from understudy.tables.files import write_text
+    from understudy.files import write_text
 
     if certificate is not None:
         found.certificate.save(certificate)

@@ -46,7 +46,7 @@ def make(
     import inspect
 
     from understudy import methods as ours
-    from understudy.tables.wording import did_you_mean
+    from understudy.wording import did_you_mean
 
     if method not in methods:
         raise InputError(f"unknown method {method!r}; known are {', '.join(methods)}.{did_you_mean(method, methods)}")

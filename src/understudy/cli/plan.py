@@ -58,7 +58,7 @@ def plan(
     from understudy.privacy.plan import NOISE_NAMES, Family
     from understudy.privacy.plan import plan as make_plan
     from understudy.privacy.plan import plot as draw
-    from understudy.tables.wording import did_you_mean
+    from understudy.wording import did_you_mean
 
     method = method or "gnmax"
     if method not in NOISE_NAMES:

@@ -11,7 +11,7 @@ from understudy.datasets.arff import read_arff
 from understudy.datasets.registry import DatasetInfo
 from understudy.datasets.schemas import schema
 from understudy.errors import InputError
-from understudy.tables.wording import listed
+from understudy.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd

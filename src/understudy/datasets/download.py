@@ -18,7 +18,7 @@ from typing import Any
 
 from understudy._version import __version__
 from understudy.errors import InputError
-from understudy.tables.files import whole_file
+from understudy.files import whole_file
 
 _CHUNK = 1 << 16
 _SLOWEST = 1024

@@ -16,7 +16,7 @@ from understudy.datasets.download import DownloadError, Patience, download, read
 from understudy.datasets.reading import read
 from understudy.datasets.registry import DatasetInfo
 from understudy.errors import InputError
-from understudy.tables.files import whole_file
+from understudy.files import whole_file
 
 SERVER = "https://api.openml.org"
 SERVER_VARIABLE = "UNDERSTUDY_OPENML"

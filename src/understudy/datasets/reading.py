@@ -80,7 +80,7 @@ def _table(entry: DatasetInfo, path: Path, file: str) -> TableDataset:
     assert entry.target is not None
     raw: Any = _READERS.get(file, _parquet)(path)
     if absent := [name for name in public.names if name not in raw.columns]:
-        from understudy.tables.wording import listed
+        from understudy.wording import listed
 
         raise InputError(f"{path} lacks {listed(absent)}, so it is not the dataset {entry.name!r}.")
     return TableDataset(

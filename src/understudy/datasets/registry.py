@@ -104,7 +104,7 @@ def info(name: str) -> DatasetInfo:
     try:
         return _registry()[name]
     except (KeyError, TypeError):
-        from understudy.tables.wording import did_you_mean
+        from understudy.wording import did_you_mean
 
         raise InputError(
             f"there is no dataset {name!r}.{did_you_mean(name, names())} "

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from understudy.errors import InputError
-from understudy.tables.wording import did_you_mean
+from understudy.wording import did_you_mean
 
 Factory = Callable[[int], Any]
 """From a seed to an unfitted scikit-learn classifier."""

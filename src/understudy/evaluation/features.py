@@ -19,7 +19,7 @@ from understudy.tables.column import OTHER, Column
 from understudy.tables.encoder import Encoder
 from understudy.tables.io import column_of
 from understudy.tables.schema import Schema
-from understudy.tables.wording import did_you_mean, listed
+from understudy.wording import did_you_mean, listed
 
 _MOST_CLASSES = 100
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from understudy.errors import InputError
 from understudy.evaluation.images import as_images
-from understudy.tables.files import whole_file
+from understudy.files import whole_file
 
 FEATURES = 256
 _KERNELS = 64

@@ -114,7 +114,7 @@ def describe(real: pd.DataFrame, held: pd.DataFrame, target: str) -> Schema:
     from understudy.tables.column import Column
     from understudy.tables.public import schema_from_public
     from understudy.tables.values import distinct
-    from understudy.tables.wording import did_you_mean
+    from understudy.wording import did_you_mean
 
     for frame, name in ((real, "train"), (held, "test")):
         if target not in frame.columns:

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from understudy.errors import InputError
+from understudy.files import whole_file
 from understudy.images.dataset import ImageDataset
-from understudy.tables.files import whole_file
 
 
 def load(name: str, part: Literal["train", "test"] = "train") -> ImageDataset:

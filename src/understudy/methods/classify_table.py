@@ -33,7 +33,7 @@ from understudy.tables.column import Category
 from understudy.tables.io import column_of
 from understudy.tables.public import schema_from_public
 from understudy.tables.values import booleans, codes
-from understudy.tables.wording import did_you_mean, listed, nth_row
+from understudy.wording import did_you_mean, listed, nth_row
 
 # What finding out the labels may cost, where nobody says them.
 CLASSES_SHARE = 0.1

@@ -67,7 +67,7 @@ def label(encoder: Encoder) -> Label | None:
 
 def check_conditions(conditions: dict[str, Any], encoder: Encoder) -> None:
     """Refuse a condition on a column or a value that the schema does not have."""
-    from understudy.tables.wording import did_you_mean
+    from understudy.wording import did_you_mean
 
     for name, value in conditions.items():
         column = encoder.schema[name]

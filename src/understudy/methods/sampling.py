@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
+from understudy.files import whole_file
 from understudy.learn.adversarial import Design, draw_noise, make_records
 from understudy.learn.networks import MLP
 from understudy.methods.layout import Label, check_conditions
 from understudy.tables import Encoder, check_table_path, write_table
-from understudy.tables.files import whole_file
 
 CHUNK = 1 << 16
 # A condition that fewer than one record in this many fulfils is given up.

@@ -14,11 +14,11 @@ from markupsafe import Markup
 
 from understudy._version import __version__
 from understudy.errors import InputError
+from understudy.files import check_writable, write_text
 from understudy.report import figures, words
 from understudy.report.facts import Release, free, read_release, shares, total
 from understudy.report.odds import Odds
 from understudy.report.text import at_most, number, one_in, percent, shown
-from understudy.tables.files import check_writable, write_text
 
 MOST_FACTS = 100  # a page is for people
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from understudy.files import check_writable
 from understudy.tables.column import KINDS, OTHER, Column
-from understudy.tables.files import check_writable
 from understudy.tables.schema import Schema
 
 if TYPE_CHECKING:

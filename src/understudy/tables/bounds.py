@@ -43,7 +43,7 @@ from understudy.tables import values
 from understudy.tables.column import OTHER, Bound, Category, Column
 from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.schema import Schema
-from understudy.tables.wording import did_you_mean, listed
+from understudy.wording import did_you_mean, listed
 
 # About 1e-6 to 1e12; smaller counts as zero, larger as the last cell.
 _LEAST_POWER, _MOST_POWER = -20, 39

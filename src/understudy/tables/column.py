@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.tables.wording import did_you_mean
+from understudy.wording import did_you_mean
 
 Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "boolean", "datetime"]
 Scale: TypeAlias = Literal["linear", "log"]

@@ -8,7 +8,7 @@ from pandas.api import types
 from understudy.errors import InputError
 from understudy.tables.column import Column, Kind
 from understudy.tables.io import Table, as_frame, column_of
-from understudy.tables.wording import did_you_mean
+from understudy.wording import did_you_mean
 
 
 def draft_columns(table: Table, target: str | None) -> tuple[Column, ...]:

@@ -18,7 +18,7 @@ from understudy.tables import values
 from understudy.tables.column import Column, Kind
 from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.schema import Schema
-from understudy.tables.wording import did_you_mean, listed, nth_row
+from understudy.wording import did_you_mean, listed, nth_row
 
 # How far apart two neighbouring whole numbers must stay, in units of the cube, to survive rounding: float32 keeps 24
 # bits and float64 53; the spare bits pay for the arithmetic around the rounding.

@@ -13,9 +13,9 @@ from pyarrow import csv as arrow_csv
 from pyarrow import feather, parquet
 
 from understudy.errors import InputError
+from understudy.files import check_writable, whole_file
 from understudy.tables.csv_file import read_csv
-from understudy.tables.files import check_writable, whole_file
-from understudy.tables.wording import did_you_mean, listed
+from understudy.wording import did_you_mean, listed
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".feather", ".arrow")
 

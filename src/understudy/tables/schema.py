@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from understudy.errors import InputError
 from understudy.tables.column import Column, repeated
-from understudy.tables.wording import did_you_mean, listed
+from understudy.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
     from understudy.tables.io import Table

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from understudy.errors import InputError
-from understudy.tables.wording import did_you_mean
+from understudy.wording import did_you_mean
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _MOST_BYTES = 64 * 2**20
@@ -137,14 +137,14 @@ def read_schema_file(path: str | os.PathLike[str]) -> object:
 
 def write_schema_file(plain: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write whole or not at all; the suffix chooses the language."""
-    from understudy.tables.files import write_text
+    from understudy.files import write_text
 
     write_text(path, to_json(plain) if _suffix(Path(path)) == ".json" else to_yaml(plain))
 
 
 def check_schema_path(path: str | os.PathLike[str]) -> None:
     """Refuse a name or place that a schema cannot be written to, before any work is done."""
-    from understudy.tables.files import check_writable
+    from understudy.files import check_writable
 
     _suffix(Path(path))
     check_writable(path)

@@ -10,7 +10,7 @@ from understudy.tables import values
 from understudy.tables.column import LISTED, Column
 from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.schema import Schema
-from understudy.tables.wording import did_you_mean, listed, nth_row
+from understudy.wording import did_you_mean, listed, nth_row
 
 
 def validate_frame(table: Table, schema: Schema, target: str | None = None) -> tuple[str, ...]:

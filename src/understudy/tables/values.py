@@ -14,7 +14,7 @@ from pandas.api import types
 
 from understudy.errors import InputError
 from understudy.tables.column import OTHER, Category, Column
-from understudy.tables.wording import listed, nth_row
+from understudy.wording import listed, nth_row
 
 
 def refuse_missing(missing: np.ndarray, column: Column) -> None:

@@ -1,4 +1,4 @@
-"""Phrases that error messages in this room share."""
+"""Phrases that error messages share."""
 
 from __future__ import annotations
 
