@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from local_server import Server, parquet
+from local_server import Server
 
 from understudy import datasets
 from understudy.datasets import ImageDataset, TableDataset
@@ -144,7 +144,7 @@ def test_a_fetched_table_is_the_local_one(name: str, server: Server, cache: Path
     if not local.is_file():
         pytest.skip(f"{name} is not in {FOLDER}")
     there, target = as_openml(name, pd.read_parquet(local))
-    server.offer(entry, parquet=parquet(there), target=target)
+    server.offer(entry, there, target=target)
     here: Any = read(entry, local, entry.file)
     fetched: Any = read(entry, fetch(entry), entry.file)
     if here.split is not None:
