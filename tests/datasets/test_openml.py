@@ -25,7 +25,7 @@ import understudy.cli.data
 from understudy import datasets
 from understudy.cli.app import main
 from understudy.datasets.openml import DownloadError, fetch
-from understudy.datasets.reading import ImageDataset, TableDataset, read
+from understudy.datasets.reading import SplitImages, TableDataset, read
 from understudy.datasets.registry import DatasetInfo, Edition, Part
 from understudy.errors import InputError
 
@@ -407,7 +407,7 @@ def test_pictures(server: Server, cache: Path, name: str) -> None:
     entry, frame, pixels = pictures(name, labels)
     server.offer(entry, frame)
     loaded = read(entry, fetch(entry), entry.file)
-    assert isinstance(loaded, ImageDataset)
+    assert isinstance(loaded, SplitImages)
     assert loaded.train_labels.tolist() == list(range(10)) * 2
     assert loaded.test_labels.tolist() == list(range(10))
     first = pixels[0].reshape(3, 32, 32).transpose(1, 2, 0) if name == "cifar10" else pixels[0].reshape(entry.shape)

@@ -12,7 +12,7 @@ import pytest
 from local_server import Server
 
 from understudy import datasets
-from understudy.datasets import ImageDataset, TableDataset
+from understudy.datasets import SplitImages, TableDataset
 from understudy.datasets.locate import find
 from understudy.datasets.openml import fetch
 from understudy.datasets.reading import read
@@ -118,7 +118,7 @@ def test_census_says_which_half_it_is() -> None:
 
 @pytest.mark.parametrize("name", IMAGES)
 def test_images_have_the_published_counts(name: str) -> None:
-    images: ImageDataset = loaded(name)
+    images: SplitImages = loaded(name)
     assert images.train_images.shape == (sum(images.info.train), *images.info.shape)
     assert images.train_images.dtype == np.uint8
     assert (images.train_images.min(), images.train_images.max()) == images.value_range

@@ -40,8 +40,8 @@ class TableDataset:
 
 
 @dataclass(frozen=True)
-class ImageDataset:
-    """Images as bytes, (number, height, width) or with colours last, and labels that index `info.class_names`.
+class SplitImages:
+    """The published train and test parts of a set of images: bytes, (number, height, width) or with colours last, and labels that index `info.class_names`.
 
     `value_range` is what a byte can hold: public without a look at any image.
     """
@@ -54,7 +54,7 @@ class ImageDataset:
     value_range: tuple[int, int] = (0, 255)
 
 
-def read(entry: DatasetInfo, path: Path, file: str) -> TableDataset | ImageDataset:
+def read(entry: DatasetInfo, path: Path, file: str) -> TableDataset | SplitImages:
     """The dataset in `path`, which holds what `file` (a name that the registry knows) should hold."""
     try:
         if entry.kind == "image":
@@ -196,7 +196,7 @@ def _breast_cancer(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _images(entry: DatasetInfo, path: Path) -> ImageDataset:
+def _images(entry: DatasetInfo, path: Path) -> SplitImages:
     with np.load(path, allow_pickle=False) as arrays:
         images = {part: arrays[f"x_{part}"] for part in ("train", "test")}
         labels = {part: arrays[f"y_{part}"] for part in ("train", "test")}
@@ -213,7 +213,7 @@ def _images(entry: DatasetInfo, path: Path) -> ImageDataset:
                 f"{path}: y_{part} has {found} images of each class, but {entry.name!r} has {expected}. "
                 "Replace the file."
             )
-    return ImageDataset(entry, images["train"], labels["train"], images["test"], labels["test"])
+    return SplitImages(entry, images["train"], labels["train"], images["test"], labels["test"])
 
 
 # The usual grouping of the 22 attacks (Stolfo et al., task description of KDD Cup 1999).
