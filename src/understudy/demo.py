@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from understudy import OneLook, PATEClassifier
 from understudy.errors import InputError
 from understudy.evaluation import evaluate
 from understudy.evaluation.classifiers import FIVE
-from understudy.methods import OneLook, PATEClassifier
 from understudy.methods.choosing import Advice, advise
 from understudy.privacy import Certificate, Ledger
-from understudy.privacy.spending import spending
+from understudy.release.spending import spending
 from understudy.report import Sources, write_report
 from understudy.tables import Schema, write_table
 from understudy.tables.public import schema_from_public

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from understudy import DPGAN, GPATE, PATEGAN
 from understudy.errors import UnderstudyWarning
-from understudy.methods import DPGAN, GPATE, PATEGAN
-from understudy.methods.training import Run
 from understudy.privacy import Budget
+from understudy.release.driver import Run
 from understudy.tables import Column, Encoder, Schema
 
 SCHEMA = Schema(

@@ -24,8 +24,8 @@ from understudy.errors import BudgetExceeded, InputError
 from understudy.learn import discriminators
 from understudy.learn.partition import Shards, shards
 from understudy.methods import dpgan, generator, gpate, pategan, votes
-from understudy.methods.training import Run
 from understudy.privacy import Budget, GNMax, LNMax, PrepaidAnswers, PrepaidSteps
+from understudy.release.driver import Run
 from understudy.tables import Encoder
 
 Patch = pytest.MonkeyPatch

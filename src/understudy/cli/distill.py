@@ -40,7 +40,7 @@ def distill(
     as_json: Json = False,
 ) -> None:
     """Distil a private table or image set into a few records that train a model."""
-    from understudy.methods.bundle import check_target
+    from understudy.release.bundle import check_target
 
     check_ledger(ledger, dataset)
     folder = check_target(out)

@@ -23,7 +23,7 @@ from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import BudgetExceeded, InputError
 
 if TYPE_CHECKING:
-    from understudy.methods.training import Progress
+    from understudy.release.driver import Progress
 
 # Each method and the class that does it; the first is the one we recommend.
 METHODS = {
@@ -69,7 +69,7 @@ def synthesize(
     as_json: Json = False,
 ) -> None:
     """Make synthetic rows, a release folder and a certificate from a private table."""
-    from understudy.methods.bundle import check_target
+    from understudy.release.bundle import check_target
     from understudy.tables import Schema, check_table_path, read_table
 
     if rows < 1:
@@ -123,7 +123,7 @@ def sample(
     """Draw synthetic rows from a release. Spends nothing."""
     import inspect
 
-    from understudy.methods import load
+    from understudy import load
     from understudy.tables import check_table_path
 
     check_table_path(out)

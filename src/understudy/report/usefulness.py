@@ -76,7 +76,7 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
     """Samples of a release beside test rows; None for a release that makes no table."""
     if release.schema is None or release.path.is_file():
         return None
-    from understudy.methods import load
+    from understudy import load
     from understudy.report.compare import SHOWN_COLUMNS, as_schema_says, column_figures, correlations
     from understudy.tables import read_table
 
@@ -130,7 +130,7 @@ def _predictions(release: Release, test: str | Path | None) -> dict[str, Any] | 
     """How many real test rows a classifier (or a distilled set's predictor) gets right; None where it cannot be told."""
     if test is None or release.kind not in ("classifier", "distilled") or release.path.is_file():
         return None
-    from understudy.methods import load
+    from understudy import load
     from understudy.tables import read_table
 
     table = read_table(test)
@@ -158,7 +158,7 @@ def _records(release: Release) -> dict[str, Any] | None:
     """The first records of a distilled table, the target first."""
     if release.schema is None or release.path.is_file():
         return None
-    from understudy.methods import load
+    from understudy import load
     from understudy.tables.io import as_frame
 
     frame = as_frame(load(release.path).distilled_)
@@ -193,7 +193,7 @@ def _pictures(release: Release) -> dict[str, Any] | None:
             images = images[np.argsort(labels, kind="stable")]
         everything = len(images)
     elif release.method == "image-moments" and release.path.is_dir():
-        from understudy.methods import load
+        from understudy import load
 
         model = load(release.path)
         drawn = model.sample(PICTURES, random_state=0, labels=np.sort(np.arange(PICTURES) % len(model.classes_)))
