@@ -20,7 +20,7 @@ Kind = Literal["generator", "classifier", "distilled"]
 Takes = Literal["table", "images", "public rows"]
 Attack = Literal["replay", "ratio", "canaries"]
 
-_RELEASES: dict[Kind, str] = {
+RELEASES: dict[str, str] = {
     "generator": "a generator of synthetic rows",
     "classifier": "a classifier",
     "distilled": "a distilled set of records",
@@ -55,7 +55,7 @@ class Entry:
 
     @property
     def released(self) -> str:
-        return self.release or _RELEASES[self.kind]
+        return self.release or RELEASES[self.kind]
 
     def load(self) -> type[Any]:
         """The class."""

@@ -45,6 +45,8 @@ class Estimator(BaseEstimator):
 
     def _budget(self, given: Budget | None) -> Budget:
         """The budget to charge: the one that was given, or one of its own."""
+        if not self.private:
+            return Budget(1.0, 1e-5)  # never charged: there is nothing that a method without privacy could pay for
         if given is None:
             return Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
         if self.unsafe_noise_seed is not None and given.unsafe_noise_seed != self.unsafe_noise_seed:

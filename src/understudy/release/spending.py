@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,8 @@ def spending(
             held.release(reason="ended before anything was drawn")
             if note is not None:
                 note.unlink(missing_ok=True)
+                with suppress(OSError):
+                    note.parent.rmdir()  # made for the note alone
         raise
     if held is None:
         return
