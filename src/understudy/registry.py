@@ -44,6 +44,8 @@ class Entry:
     attacks: tuple[Attack, ...] = ("replay", "ratio", "canaries")
     release: str = ""
     """What is released, in words, where that is not what the kind says."""
+    quick: tuple[tuple[str, Any], ...] = ()
+    """Settings with which a small fit takes seconds, for audits and tests."""
 
     @property
     def class_name(self) -> str:

@@ -98,14 +98,14 @@ class TableGenerator(Estimator):
             raise InputError(
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
             )
-        table, given = check_table(frame, target, schema)
-        self._check_rows(len(table))
+        table, present, given = check_table(frame, target, schema)
+        self._check_rows(len(present))
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget)
         files = self._workspace(table, given, workspace, resume) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
         try:
-            rows = take_in(table, given, share if self.private else 0.0, self._seed(), paying, run)
+            rows = take_in(table, present, given, share if self.private else 0.0, self._seed(), paying, run)
             learnt = self.learn(rows)
         except (InputError, BudgetExceeded):
             if files is not None and files.untouched:

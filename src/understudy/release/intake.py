@@ -16,9 +16,15 @@ from understudy.tables.io import Table, as_frame
 
 @dataclass(frozen=True)
 class Intake:
-    """Private: a table as a method takes it in. `estimated` names what the schema did not say and was paid for."""
+    """Private: a table as a method takes it in.
+
+    A row whose cells are all missing is blank: it contributes nothing, and is not in `frame`. How many rows there are,
+    blank ones included, is public: that is the length. `present` says which of them are in `frame`. `estimated` names
+    what the schema did not say and was paid for.
+    """
 
     frame: pd.DataFrame
+    present: np.ndarray
     schema: Schema
     estimated: list[str]
     seed: int
@@ -26,7 +32,15 @@ class Intake:
     run: Run
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return len(self.present)
+
+    def at_their_places(self, values: np.ndarray) -> np.ndarray:
+        """Private. One value (or row of values) for each row of `frame`, with zeros where a row is blank."""
+        if len(values) == len(self.present):
+            return values
+        whole = np.zeros((len(self.present), *values.shape[1:]), dtype=values.dtype)
+        whole[self.present] = values
+        return whole
 
     def encoder(self) -> Encoder:
         return Encoder(self.schema)
@@ -43,20 +57,28 @@ class Intake:
         return "the schema: kinds, bounds and categories of all columns"
 
 
-def check_table(frame: Table, target: str | None, schema: Schema | None) -> tuple[pd.DataFrame, Schema]:
-    """Looks at private rows: the table and its schema as far as it goes, or an error. Nothing is charged."""
+def check_table(frame: Table, target: str | None, schema: Schema | None) -> tuple[pd.DataFrame, np.ndarray, Schema]:
+    """Looks at private rows: those that are not blank, where they stand, and the schema as far as it goes.
+
+    Refuses what does not fit. Nothing is charged.
+    """
     table = as_frame(frame)
     given = Schema.draft(table, target) if schema is None else schema
     given = given if target is None else given.with_target(target)
-    validate_frame(table, given)
-    return table, given
+    known = [name for name in given.names if name in table.columns]
+    present = ~table[known].isna().all(axis=1).to_numpy(dtype=bool)
+    rows = table if present.all() or not present.any() else table.loc[present].reset_index(drop=True)
+    validate_frame(rows, given)
+    return rows, present if present.any() else np.ones_like(present), given
 
 
-def take_in(table: pd.DataFrame, given: Schema, share: float, seed: int, budget: Budget, run: Run) -> Intake:
+def take_in(
+    table: pd.DataFrame, present: np.ndarray, given: Schema, share: float, seed: int, budget: Budget, run: Run
+) -> Intake:
     """Touches private data: pay a share of the budget for what the schema does not say, and settle rare classes."""
     complete = _completed(table, given, share, budget, run)
     settled = settle_target(table, given, complete, seed)
-    return Intake(settled, complete, given.missing(), seed, budget, run)
+    return Intake(settled, present, complete, given.missing(), seed, budget, run)
 
 
 def _completed(table: pd.DataFrame, given: Schema, share: float, budget: Budget, run: Run) -> Schema:

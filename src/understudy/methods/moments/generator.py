@@ -75,9 +75,9 @@ class MomentsGenerator(TableGenerator):
         epsilon, delta = rows.budget.epsilon, rows.budget.delta
         kind: planning.Model = "tables" if self.model == "tables" else "gaussian"
         if self.model == "auto":
-            kind = planning.choose(len(cells), goal.features, n_classes, epsilon, delta)
+            kind = planning.choose(len(rows), goal.features, n_classes, epsilon, delta)
         width = len(book.slots) if kind == "tables" else Axes(book, None).width
-        planning.refuse_hopeless(kind, len(cells), width, n_classes, epsilon, delta)
+        planning.refuse_hopeless(kind, len(rows), width, n_classes, epsilon, delta)
         learn = self._learn_tables if kind == "tables" else self._learn_gaussian
         return learn(rows, cells, classes, n_classes, book, goal)
 
@@ -86,7 +86,7 @@ class MomentsGenerator(TableGenerator):
     ) -> Learnt:
         """Touches private data: marginals, then all tables."""
         planned = planning.plan_tables(rows.budget, book.cells, len(book.slots), planning.Shares())
-        marginals = grow(cells[:, book.binned], book.cells, planned.sigma, len(cells), rows.budget)
+        marginals = grow(cells[:, book.binned], book.cells, planned.sigma, len(rows), rows.budget)
         classes, n_classes = self._classes(cells, classes, n_classes, book, goal, marginals)
         bins = Bins(book, marginals, self.bins)
         noisy = tables_model.measure(cells, classes, n_classes, bins, planned.mechanism, rows.budget)
@@ -105,10 +105,10 @@ class MomentsGenerator(TableGenerator):
         self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target
     ) -> Learnt:
         """Touches private data: marginals where the rows suffice, then radii, means and second moments."""
-        planned, moved = planning.plan_gaussian(rows.budget, book.cells, len(cells), Axes(book, None).width)
+        planned, moved = planning.plan_gaussian(rows.budget, book.cells, len(rows), Axes(book, None).width)
         marginals: list[Marginal] = []
         if moved:
-            marginals = grow(cells[:, book.binned], book.cells, planned.trees, len(cells), rows.budget)
+            marginals = grow(cells[:, book.binned], book.cells, planned.trees, len(rows), rows.budget)
         classes, n_classes = self._classes(cells, classes, n_classes, book, goal, marginals)
         axes = Axes(book, marginals or None)
         fitted, looked = look(cells, classes, n_classes, axes, planned, rows.budget)
