@@ -26,9 +26,9 @@ import jax.numpy as jnp
 import numpy as np
 from bench_distill import DELTA, Data, Results
 
+from understudy import ImageMoments, OneLook, OneLookConvNet
 from understudy.benchmarks.dpkip_images import RECIPES
 from understudy.learn.krr import one_hot
-from understudy.methods import ImageMoments, OneLook, OneLookConvNet
 from understudy.methods.distillation.convlook import Public
 from understudy.methods.distillation.matching import folded
 from understudy.methods.distillation.training import Support

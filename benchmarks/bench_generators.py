@@ -46,7 +46,7 @@ def speed() -> None:
     """One PATE-GAN iteration on adult: n_T = n_S = 5, batch 64, and how far it is from what memory allows."""
     import jax
 
-    from understudy.methods import PATEGAN
+    from understudy import PATEGAN
 
     train, _, schema, _ = split("adult", validation=False)
     rows: list[dict[str, Any]] = []

@@ -19,12 +19,11 @@ import jax
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from understudy import datasets
+from understudy import DPKIP, datasets
 from understudy.benchmarks import synthetic
 from understudy.benchmarks.dpkip_images import SETTINGS
 from understudy.benchmarks.machine import machine, versions
 from understudy.evaluation.features import Featuriser
-from understudy.methods import DPKIP
 
 DELTA = 1e-5
 NOTE = (

@@ -104,7 +104,7 @@ def whole_iterations(cube: np.ndarray, teachers: int) -> dict[str, Any]:
     """PATE-GAN as a user runs it: fakes, five teacher steps, votes, noise, student and generator."""
     import pandas as pd
 
-    from understudy.methods import PATEGAN
+    from understudy import PATEGAN
     from understudy.tables import Column, Schema
 
     names = [f"v{i}" for i in range(cube.shape[1] - 1)]

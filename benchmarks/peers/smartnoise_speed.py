@@ -34,7 +34,7 @@ RESULT = HERE.parent / "results" / "generators_peer_speed.json"
 
 def ours(frame: Any, schema: Any, teachers: int, hidden: tuple[int, ...], iterations: int) -> dict[str, float]:
     """The best iteration; the first two, which compile, are left out."""
-    from understudy.methods import PATEGAN
+    from understudy import PATEGAN
 
     marks: list[tuple[float, float]] = []
     generator = PATEGAN(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from understudy import DPKIP, KIP, OneLook
 from understudy.benchmarks import dpkip_convnets, registry
 from understudy.benchmarks.dpkip_images import SETTINGS, TABLE_1, distiller, parts
 from understudy.images import ImageDataset
-from understudy.methods import DPKIP, KIP, OneLook
 
 
 def test_every_printed_figure_is_measured_and_nothing_else() -> None:

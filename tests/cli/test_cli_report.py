@@ -13,8 +13,8 @@ import pytest
 
 from understudy import __version__
 from understudy.cli.app import main
-from understudy.methods.bundle import Bundle, write_bundle
 from understudy.privacy import Budget, Certificate, NoisyCounts
+from understudy.release.bundle import Bundle, write_bundle
 
 
 def _run(*arguments: str) -> int:

@@ -20,9 +20,9 @@ sys.path.insert(0, TESTS)
 
 from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
 
+from understudy import load
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.checkpoints import Log, Workspace
-from understudy.methods import load
 
 _FIT = """
 import sys, time

@@ -61,7 +61,7 @@ def test_interrupt_leaves_nothing_half_written(name: str, tmp_path: Path) -> Non
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another thing there")
 def test_interrupting_a_real_command(tmp_path: Path) -> None:
     """`understudy sample` of far more rows than there is patience for."""
-    from understudy.methods import MomentsGenerator
+    from understudy import MomentsGenerator
     from understudy.tables import Column, Schema
 
     schema = Schema((Column("x", "continuous", (0, 1)), Column("y", "boolean")), "y")

@@ -202,8 +202,8 @@ def test_many_statistics_are_told_as_one(make_release: Make) -> None:
 
 
 def test_a_generator_of_images_draws_some(tmp_path: Path) -> None:
+    from understudy import ImageMoments
     from understudy.images import ImageDataset
-    from understudy.methods import ImageMoments
 
     pixels = np.random.default_rng(0).integers(0, 255, (60, 8, 8)).astype(np.uint8)
     data = ImageDataset(pixels, np.arange(60) % 3, ("a", "b", "c"))

@@ -48,7 +48,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 def distiller(settings: Mapping[str, Any], seed: int) -> Any:
     """KIP, or DP-KIP with the paper's settings for ten images a class."""
-    from understudy.methods import DPKIP, KIP
+    from understudy import DPKIP, KIP
 
     if settings["method"] == "kip":
         return KIP(settings["per_class"], steps=3000, batch=1000, random_state=seed)

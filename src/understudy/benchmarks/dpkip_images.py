@@ -69,7 +69,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 def distiller(settings: Mapping[str, Any], seed: int) -> Any:
     """KIP, DP-KIP with the paper's settings, or one look with ours."""
-    from understudy.methods import DPKIP, KIP, OneLook
+    from understudy import DPKIP, KIP, OneLook
 
     name, per_class = settings["dataset"], settings["per_class"]
     if settings["method"] == "kip":

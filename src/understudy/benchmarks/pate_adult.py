@@ -24,8 +24,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     import numpy as np
     from sklearn.linear_model import LogisticRegression
 
-    from understudy import datasets
-    from understudy.methods import PATEClassifier
+    from understudy import PATEClassifier, datasets
 
     table = datasets.load_table("adult")
     target, frame = table.target, table.frame.reset_index(drop=True)

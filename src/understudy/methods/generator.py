@@ -22,10 +22,10 @@ from understudy.learn.checkpoints import Workspace
 from understudy.learn.networks import MLP
 from understudy.learn.processes import AXIS, spans_processes
 from understudy.methods import layout, warmstart
-from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.sampling import Sampler, write_samples
-from understudy.methods.training import Progress, Run, Trainer, train
 from understudy.privacy import Budget, Certificate, NoisyCounts, Sanitised
+from understudy.release.bundle import Bundle, check_target, write_bundle
+from understudy.release.driver import Progress, Run, Trainer, train
 from understudy.tables import Encoder, Schema, estimate_schema, settle_target, validate_frame
 from understudy.tables.io import Table, as_frame
 

@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from understudy.errors import InputError, UnsafeWarning
 from understudy.learn.partition import shards
 from understudy.methods.aggregation import Aggregator, Voting, plan_voting
-from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.students import NAMES, make_student, train_student
 from understudy.privacy import (
     NOT_ANSWERED,
@@ -34,6 +33,7 @@ from understudy.privacy import (
     data_dependent_epsilon,
 )
 from understudy.privacy.smooth import require_conditions
+from understudy.release.bundle import Bundle, check_target, write_bundle
 from understudy.tables import Encoder, Schema, validate_frame
 from understudy.tables.io import as_frame
 

@@ -13,7 +13,6 @@ from scipy import special
 
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.generator import Mode
-from understudy.methods.training import Run
 from understudy.privacy import (
     Budget,
     ConfidentGNMax,
@@ -35,6 +34,7 @@ from understudy.privacy.moments import moments_to_epsilon
 from understudy.privacy.prepaid import prepaid_event
 from understudy.privacy.rdp import DEFAULT_ORDERS, rdp_to_epsilon
 from understudy.privacy.smooth import require_conditions
+from understudy.release.driver import Run
 
 Mechanism = LNMax | GNMax | ConfidentGNMax
 STOPPED_ON_DATA = (

@@ -81,10 +81,9 @@ class PairTables:
         upper = np.nonzero(np.less.outer(owner, owner))
         noisy = np.zeros_like(counts)
         places: Ints = np.arange(width, dtype=np.int64)
-        noisy[:, places, places] = counts[:, places, places] + budget.noise.discrete_gaussian(one, (n_classes, width))
+        noisy[:, places, places] = budget.noise.add_discrete_gaussian(counts[:, places, places], one)
         if columns > 1:
-            pairs = counts[:, upper[0], upper[1]]
-            pairs = pairs + budget.noise.discrete_gaussian(two, pairs.shape)
+            pairs = budget.noise.add_discrete_gaussian(counts[:, upper[0], upper[1]], two)
             noisy[:, upper[0], upper[1]] = pairs
             noisy[:, upper[1], upper[0]] = pairs
         return noisy

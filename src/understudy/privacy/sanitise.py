@@ -101,9 +101,9 @@ class SmoothRelease:
         cost = gnmax_cost(counts, sigma, self.order, noise="discrete")
         local = gnmax_local_sensitivity(counts, sigma, self.order, noise="discrete")
         smooth = max(smooth_sensitivity(local, self.beta), 1e-300)
-        z_cost, z_log = budget.noise.gaussian(1.0, 2)
-        noisy = cost + smooth * self.sigma * float(z_cost)
-        log_smooth = math.log(smooth) + self.beta * self.sigma_log * float(z_log)
+        spread = smooth * self.sigma
+        noisy = float(budget.noise.add_gaussian(np.array([cost]), spread, scale_is_private=True)[0])
+        log_smooth = float(budget.noise.add_gaussian(np.array([math.log(smooth)]), self.beta * self.sigma_log)[0])
         # Each of the two noises gets half of the chance of being wrong.
         z = float(special.ndtri(1 - (1 - confidence) / 2))
         upper = noisy + z * self.sigma * math.exp(log_smooth + z * self.beta * self.sigma_log)

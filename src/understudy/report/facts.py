@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.methods.bundle import read_bundle
 from understudy.privacy import Certificate
 from understudy.privacy.accountant import delta_left, total_rdp
 from understudy.privacy.events import Event, LaplaceEvent, LNMaxEvent
 from understudy.privacy.rdp import DEFAULT_ORDERS, rdp_to_epsilon
+from understudy.release.bundle import read_bundle
 from understudy.tables import Schema
 
 

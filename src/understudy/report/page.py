@@ -103,7 +103,7 @@ def _template() -> Any:
 
 def _title(releases: Sequence[Release]) -> str:
     if len(releases) == 1:
-        kind = words.kind_words(releases[0].kind, releases[0].method)
+        kind = words.release_words(releases[0].kind, releases[0].method)[0]
         return kind[0].upper() + kind[1:]
     return f"{len(releases)} private releases"
 
@@ -111,10 +111,10 @@ def _title(releases: Sequence[Release]) -> str:
 def _breath(releases: Sequence[Release], useful: Mapping[str, Any]) -> dict[str, Any]:
     rows = []
     for release, nothing in zip(releases, free(releases), strict=True):
-        name, sentence = words.method_words(release.method)
+        what, name, sentence = words.release_words(release.kind, release.method)
         rows.append(
             {
-                "what": words.kind_words(release.kind, release.method),
+                "what": what,
                 "method": name,
                 "how": sentence,
                 "size": words.size_words(release.kind, release.facts),
@@ -184,10 +184,11 @@ def _release(release: Release, nothing: bool) -> dict[str, Any]:
     ]
     label = "Shares of the cost: " + ", ".join(f"{r['name']} {percent(r['share'])}" for r in rows)
     body = certificate.body
+    kind, method, _ = words.release_words(release.kind, release.method)
     return {
         "name": shown(release.path.name or str(release.path)),
-        "kind": words.kind_words(release.kind, release.method),
-        "method": words.method_words(release.method)[0],
+        "kind": kind,
+        "method": method,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "events": rows,

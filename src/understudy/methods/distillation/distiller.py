@@ -15,11 +15,11 @@ from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.learn.kernels import ReLUKernel
 from understudy.learn.krr import KernelRidge, one_hot
-from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.distillation.domain import Domain, ImageDomain, TableDomain, restore
 from understudy.methods.distillation.training import Support
 from understudy.privacy import Budget, Certificate
 from understudy.privacy.events import check_count, check_positive
+from understudy.release.bundle import Bundle, check_target, write_bundle
 from understudy.tables import Schema, estimate_schema, validate_frame
 from understudy.tables.io import as_frame
 
