@@ -136,16 +136,16 @@ def compose(
             _from_rdp(partial(total_rdp, costly), left, orders, moments, conversion),
             delta=delta,
         )
-    found: list[Epsilon] = []
+    bounds: list[Epsilon] = []
     for method in (_pure, _rdp, _gaussian, _pld):
-        ceiling = min((f.epsilon for f in found), default=math.inf)
+        ceiling = min((bound.epsilon for bound in bounds), default=math.inf)
         epsilon, name, order = method(costly, left, ceiling, cache)
         if math.isnan(epsilon):
             raise InputError("the composed epsilon is NaN: refused, since it proves nothing.")
-        found.append(Epsilon(max(0.0, epsilon), delta, name, order))
-        if found[-1].epsilon <= good_enough:
+        bounds.append(Epsilon(max(0.0, epsilon), delta, name, order))
+        if bounds[-1].epsilon <= good_enough:
             break
-    return min(found, key=lambda f: f.epsilon)
+    return min(bounds, key=lambda bound: bound.epsilon)
 
 
 def delta_left(events: Sequence[Event], delta: float) -> float:
