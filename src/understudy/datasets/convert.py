@@ -27,7 +27,7 @@ _ALIASES = {
         "pedi": "DiabetesPedigreeFunction",
     }
 }
-# Columns that the file has and the schema leaves out, by the place they hold in it.
+# Columns that the file has and the schema leaves out, by their position in it.
 _LEFT_OUT = {"census": {24: "instance_weight"}}
 _LARGEST_SHARE_OUTSIDE = 0.01
 _ISOLET_GROUPS = (1560, 1560, 1560, 1558, 1559)
@@ -49,23 +49,23 @@ def convert(entry: DatasetInfo, table: Any, target: str, path: Path) -> None:
 
 
 def _named(entry: DatasetInfo, frame: Any, target: str) -> pd.DataFrame:
-    """The schema's columns under the schema's names, found by name or, where OpenML has none, by place."""
+    """The schema's columns under the schema's names, found by name or, where OpenML has none, by position."""
     wanted = list(schema(entry.name).names)
     known = {_plain(name): name for name in wanted} | _ALIASES.get(entry.name, {})
     known[_plain(target)] = str(entry.target)
     by_name = {name: known[_plain(name)] for name in frame.columns if _plain(name) in known}
     if sorted(by_name.values()) == sorted(wanted):
         return frame.rename(columns=by_name)[wanted]
-    by_place = list(wanted)
+    by_position = list(wanted)
     if len(frame.columns) > len(wanted):  # OpenML may mark such a column as one to be ignored: then it did not come
-        for place, name in _LEFT_OUT.get(entry.name, {}).items():
-            by_place.insert(place, name)
-    if len(by_place) != len(frame.columns):
+        for position, name in _LEFT_OUT.get(entry.name, {}).items():
+            by_position.insert(position, name)
+    if len(by_position) != len(frame.columns):
         raise InputError(
-            f"it has {len(frame.columns)} columns ({listed(list(frame.columns), 5)}), not the {len(by_place)} of "
+            f"it has {len(frame.columns)} columns ({listed(list(frame.columns), 5)}), not the {len(by_position)} of "
             f"{entry.name!r}."
         )
-    return frame.set_axis(by_place, axis=1)[wanted]
+    return frame.set_axis(by_position, axis=1)[wanted]
 
 
 def _plain(name: str) -> str:

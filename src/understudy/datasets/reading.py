@@ -97,13 +97,13 @@ def _table(entry: DatasetInfo, path: Path, file: str) -> TableDataset:
 def _edition(entry: DatasetInfo, path: Path, file: str, labels: pd.Series) -> Edition:
     """The edition whose counts fit exactly: a cut, doubled or relabelled file must not become a benchmark."""
     candidates = [edition for edition in entry.editions if edition.file == file]
-    found = count_classes(labels)
+    classes = count_classes(labels)
     for edition in candidates:
-        if edition.rows == len(labels) and (not edition.classes or dict(edition.classes) == found):
+        if edition.rows == len(labels) and (not edition.classes or dict(edition.classes) == classes):
             return edition
     expected = " or ".join(f"{e.rows:,} rows ({_counts(dict(e.classes))})" for e in candidates if e.classes)
     raise InputError(
-        f"{path} has {len(labels):,} rows ({_counts(found)}), but {entry.name!r} has {expected}. "
+        f"{path} has {len(labels):,} rows ({_counts(classes)}), but {entry.name!r} has {expected}. "
         "The file is cut short or something else; replace it."
     )
 
@@ -132,13 +132,13 @@ def _intrusion(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     frame = _parquet(path)
-    places, attacks = pd.factorize(frame["label"])
+    codes, attacks = pd.factorize(frame["label"])
     named = [str(attack).rstrip(".") for attack in attacks]
     if unknown := sorted(set(named) - set(ATTACKS)):
         raise InputError(f"{path}: {unknown[0]!r} is not one of the connections of KDD Cup 1999.")
     classes = ["normal", "dos", "probe", "r2l", "u2r"]
-    codes = np.array([classes.index(ATTACKS[attack]) for attack in named], dtype=np.int8)
-    frame["label"] = pd.Categorical.from_codes(codes[places], categories=classes)  # pyright: ignore[reportArgumentType]
+    kinds = np.array([classes.index(ATTACKS[attack]) for attack in named], dtype=np.int8)
+    frame["label"] = pd.Categorical.from_codes(kinds[codes], categories=classes)  # pyright: ignore[reportArgumentType]
     return frame
 
 
@@ -207,10 +207,10 @@ def _images(entry: DatasetInfo, path: Path) -> SplitImages:
                 f"{path}: x_{part} is {images[part].dtype} of shape {images[part].shape}, but {entry.name!r} has uint8 "
                 f"of shape {shape}. Replace the file."
             )
-        found = tuple(np.bincount(labels[part].ravel().astype(np.int64), minlength=len(expected)).tolist())
-        if found != expected:
+        counts = tuple(np.bincount(labels[part].ravel().astype(np.int64), minlength=len(expected)).tolist())
+        if counts != expected:
             raise InputError(
-                f"{path}: y_{part} has {found} images of each class, but {entry.name!r} has {expected}. "
+                f"{path}: y_{part} has {counts} images of each class, but {entry.name!r} has {expected}. "
                 "Replace the file."
             )
     return SplitImages(entry, images["train"], labels["train"], images["test"], labels["test"])
