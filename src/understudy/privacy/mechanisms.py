@@ -169,10 +169,14 @@ class NoisyCounts:
         check_positive("epsilon", self.epsilon)
         check_count("sensitivity", self.sensitivity)
 
+    def event(self) -> LaplaceEvent:
+        """What a release is charged as."""
+        return LaplaceEvent(self.epsilon)
+
     def release(self, counts: ArrayLike, budget: Budget) -> Ints:
         """The noisy counts, of the same shape. Safe to publish."""
         exact = _whole(counts)
-        budget.charge(LaplaceEvent(self.epsilon))
+        budget.charge(self.event())
         scale = math.nextafter(self.sensitivity / self.epsilon, math.inf)
         return budget.noise.add_discrete_laplace(exact, scale)
 
@@ -192,13 +196,20 @@ class GaussianCounts:
         check_positive("noise_multiplier", self.noise_multiplier)
         check_count("cells", self.cells)
 
+    @property
+    def sigma(self) -> float:
+        """The noise's standard deviation on a cell."""
+        return math.nextafter(self.noise_multiplier * math.sqrt(self.cells), math.inf)
+
+    def event(self) -> GaussianEvent:
+        """What a release is charged as: each moved cell is a discrete Gaussian shifted by one, whose loss is known exactly."""
+        return GaussianEvent(self.sigma, self.cells, "discrete", integer_unit=True)
+
     def release(self, counts: ArrayLike, budget: Budget) -> Ints:
         """The noisy counts, of the same shape. Safe to publish."""
         exact = _whole(counts)
-        # Each moved cell is a discrete Gaussian with a shift of one, whose privacy loss is known exactly.
-        sigma = math.nextafter(self.noise_multiplier * math.sqrt(self.cells), math.inf)
-        budget.charge(GaussianEvent(sigma, self.cells, "discrete", integer_unit=True))
-        return budget.noise.add_discrete_gaussian(exact, sigma)
+        budget.charge(self.event())
+        return budget.noise.add_discrete_gaussian(exact, self.sigma)
 
 
 @dataclass(frozen=True)
