@@ -142,6 +142,18 @@ def test_sanitised_epsilon_is_published_beside_the_guarantee() -> None:
         _fit(epsilon=50.0, queries=5, aggregator="gnmax", sanitise=release)
 
 
+def test_sanitised_epsilon_counts_what_the_budget_held_before() -> None:
+    """With Laplace epsilon 2 spent before, it once said 1.52."""
+    release = SmoothRelease(order=30.0, beta=0.003, sigma=60.0, sigma_log=60.0)
+    budget = Budget(2.5, 1e-5)
+    budget.charge(LaplaceEvent(2.0))
+    model = PATEClassifier(teachers=200, queries=20, aggregator="gnmax", sanitise=release, random_state=0, n_jobs=1)
+    model.fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC], budget=budget)
+    assert model.sanitised_ is not None
+    assert model.sanitised_.epsilon > 2
+    assert model.private_epsilon_data_dependent_ > 2
+
+
 def test_student_rows_from_the_sensitive_table_are_marked_unsafe() -> None:
     with pytest.raises(InputError, match="`public` is missing"):
         PATEClassifier(**FAST).fit(X[PRIVATE], Y[PRIVATE])

@@ -201,7 +201,7 @@ def test_sanitised_epsilon_is_in_the_certificate() -> None:
     budget = Budget(20.0, 1e-5)
     GNMax(60.0).answer(votes, budget)
     release = SmoothRelease(order=12.0, beta=0.02, sigma=20.0, sigma_log=20.0)
-    sanitised = release.release(votes, 60.0, budget)
+    sanitised = release.release(votes, GNMax(60.0).event(len(votes)), budget)
     certificate = Certificate.from_budget(budget, release=RELEASE, sanitised=sanitised)
     assert certificate.body["sanitised"]["epsilon"] <= certificate.body["sanitised"]["epsilon_upper"]
     certificate.verify()

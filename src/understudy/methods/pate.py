@@ -27,12 +27,17 @@ from understudy.privacy import (
     NOT_ANSWERED,
     Budget,
     Certificate,
+    ConfidentGNMaxEvent,
     Event,
+    GNMaxEvent,
     LaplaceEvent,
+    LNMaxEvent,
     NoisyCounts,
+    Observed,
     SmoothRelease,
     data_dependent_epsilon,
 )
+from understudy.privacy.accountant import without
 from understudy.privacy.smooth import require_conditions
 from understudy.tables import Encoder, Schema, validate_frame
 from understudy.tables.io import as_frame
@@ -264,8 +269,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         ranked = np.sort(votes, axis=1)
         gaps = ranked[:, -1] - ranked[:, -2]
         self.private_agreement_ = float(gaps.mean() / self.teachers)
-        observed = voting.observed(votes, answers)
-        seen = data_dependent_epsilon([observed], self._extra_events(), budget.delta).epsilon
+        seen = self._data_dependent(voting.observed(votes, answers), voting, budget)
         # The unconditional one holds for this dataset too, and its accounting may be the tighter.
         self.private_epsilon_data_dependent_ = min(seen, budget.spent().epsilon)
         self.agreement_ = None
@@ -276,9 +280,16 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             self.agreement_ = float(np.clip(noisy / (len(votes) * self.teachers), 0, 1))
         self.sanitised_ = None
         if self.sanitise is not None:
-            answered = answers != NOT_ANSWERED
-            others = (*voting.threshold_events(), *self._agreement_event())
-            self.sanitised_ = self.sanitise.release(votes[answered], voting.noise, budget, others=others)
+            (charged,) = voting.events()
+            assert isinstance(charged, GNMaxEvent | ConfidentGNMaxEvent)
+            self.sanitised_ = self.sanitise.release(votes[answers != NOT_ANSWERED], charged, budget)
+
+    def _data_dependent(self, observed: Observed, voting: Voting, budget: Budget) -> float:
+        """Private. The data-dependent epsilon of the run and of whatever the budget held before it."""
+        (charged,) = voting.events()
+        assert isinstance(charged, LNMaxEvent | GNMaxEvent | ConfidentGNMaxEvent)
+        others = [*without(budget.events, charged), *self._extra_events()]
+        return data_dependent_epsilon([observed], others, budget.delta).epsilon
 
     def _learn(self, shared: np.ndarray, asked: np.ndarray, answers: np.ndarray, seed: int) -> None:
         known = answers != NOT_ANSWERED
