@@ -1,6 +1,8 @@
 """Privacy loss distributions, by dp-accounting: tighter than Rényi, slower, so results are kept on disk.
 
-The cache holds public parameters and the epsilon they give. `understudy verify` never reads it.
+The file cache holds public parameters and the epsilon they give. It is a hint for planning, never more: whoever can
+write to it could write any epsilon. What a budget admits, what a certificate states and what `understudy verify` says
+is computed in the process that says it (and remembered there, in memory).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import math
 import os
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,19 +64,34 @@ def _sane(scale: float) -> bool:
 
 
 def pld_epsilon(events: Sequence[Event], delta: float, *, cache: bool = True) -> float:
-    """Epsilon of the composition of events that all have a privacy loss distribution."""
-    key = _key(events, delta)
+    """Epsilon of the composition of events that all have a privacy loss distribution.
+
+    With `cache` it may come from the file cache, which decides nothing: `cache=False` computes it.
+    """
+    ordered = tuple(sorted(events, key=lambda e: json.dumps(to_json(e), sort_keys=True)))
+    key = _key(ordered, delta)
     if cache and (known := _read(key)) is not None:
         return known
+    epsilon = _computed(ordered, delta)
+    if cache and math.isfinite(epsilon):
+        _write(key, epsilon)
+    return epsilon
+
+
+@lru_cache(maxsize=256)
+def _computed(events: tuple[Event, ...], delta: float) -> float:
+    total = composed(events)
+    return float(total.get_epsilon_for_delta(delta * (1 - _TRUNCATION)))
+
+
+def composed(events: Sequence[Event]) -> PrivacyLossDistribution:
+    """The privacy loss distribution of the composition, rounded pessimistically."""
     total: PrivacyLossDistribution | None = None
     for event in events:
         for part in _parts(event):
             total = part if total is None else total.compose(part)
     assert total is not None
-    epsilon = float(total.get_epsilon_for_delta(delta * (1 - _TRUNCATION)))
-    if cache and math.isfinite(epsilon):
-        _write(key, epsilon)
-    return epsilon
+    return total
 
 
 def _parts(event: Event) -> list[PrivacyLossDistribution]:
@@ -113,7 +131,7 @@ def _parts(event: Event) -> list[PrivacyLossDistribution]:
 
 def _key(events: Sequence[Event], delta: float) -> str:
     body = {
-        "events": sorted((to_json(e) for e in events), key=lambda e: json.dumps(e, sort_keys=True)),
+        "events": [to_json(e) for e in events],
         "delta": delta,
         "interval": INTERVAL,
         "dp-accounting": version("dp-accounting"),
