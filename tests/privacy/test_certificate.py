@@ -25,7 +25,17 @@ from understudy.privacy import (
     SmoothRelease,
     SubsampledGaussianEvent,
 )
-from understudy.privacy.certificate import _checksum, json_schema
+from understudy.privacy.accountant import total_rdp
+from understudy.privacy.certificate import (
+    ALWAYS_PUBLIC,
+    NEIGHBOURS,
+    SEEDED_NOISE,
+    SYSTEM_NOISE,
+    UNITS,
+    _checksum,
+    json_schema,
+)
+from understudy.privacy.rdp import rdp_to_epsilon
 
 VOTES = np.array([[90, 10]] * 10 + [[52, 48]] * 10)
 RELEASE = {"kind": "labels", "method": "test"}
@@ -101,6 +111,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 ORIGINAL = _certificate(assumed_public=["the columns"]).to_json()
+SANITISED = {"epsilon": 0.1, "epsilon_upper": 0.2, "delta": 1e-5, "order": 8.0, "confidence": 0.99}
 
 
 @pytest.mark.parametrize("path", _paths(ORIGINAL), ids=lambda p: "/".join(map(str, p)))
@@ -128,6 +139,92 @@ def test_an_edit_with_a_fresh_checksum_still_fails(field: Any) -> None:
     edited["checksum"] = _checksum(edited)
     with pytest.raises(InputError, match=r"states|more than"):
         Certificate.parse(json.dumps(edited)).verify()
+
+
+def _seeded() -> dict[str, Any]:
+    budget = Budget(2.0, unsafe_noise_seed=1)
+    NoisyCounts(0.5).release([3], budget)
+    return Certificate.from_budget(budget, release=RELEASE).to_json()
+
+
+def _filtered() -> dict[str, Any]:
+    budget = Budget(3.0, 1e-5)
+    ConfidentGNMax(75, 40.0, 25.0).answer(VOTES, budget)
+    return Certificate.from_budget(budget, release=RELEASE).to_json()
+
+
+def _lowered(c: dict[str, Any]) -> None:
+    order = c["accounting"]["order"]
+    events = Certificate(c).events
+    c["epsilon"] = rdp_to_epsilon([order], total_rdp(events, [order]), c["delta"])[0]
+
+
+def _lowered_twice(c: dict[str, Any]) -> None:
+    _lowered(c)
+    c["accounting"]["limit"]["epsilon"] = c["epsilon"]
+
+
+@pytest.mark.parametrize(
+    ("original", "change", "message"),
+    [
+        (lambda: ORIGINAL, lambda c: c.update(neighbours="two tables that share no row"), "neighbours"),
+        (lambda: ORIGINAL, lambda c: c.update(neighbours=c["neighbours"] + " "), "neighbours"),
+        (lambda: ORIGINAL, lambda c: c.update(unit="person with all their rows"), "unit"),
+        (lambda: ORIGINAL, lambda c: c.update(assumed_public=[]), "assumed_public"),
+        (lambda: ORIGINAL, lambda c: c["assumed_public"].pop(0), "assumed_public"),
+        (_seeded, lambda c: c.update(unsafe=[]), "fixed seed"),
+        (_filtered, _lowered, "filter ran with a limit of"),
+        (_filtered, _lowered_twice, "with another limit than is stated"),
+        (_filtered, lambda c: c.update(delta=1e-6), "filter ran with a limit of"),
+        (_filtered, lambda c: c["accounting"].update(basis="composition"), "this was a filter"),
+        (lambda: ORIGINAL, lambda c: c.update(sanitised=SANITISED), "none of the events paid"),
+    ],
+)
+@pytest.mark.parametrize("parsed", [True, False])
+def test_a_promise_that_is_reworded_is_noticed(original: Any, change: Any, message: str, parsed: bool) -> None:
+    """With a fresh checksum: by the published schema where it can say so, by `verify` always."""
+    edited = copy.deepcopy(original())
+    del edited["checksum"]
+    change(edited)
+    text = json.dumps({**edited, "checksum": _checksum(edited)})
+    with pytest.raises(InputError, match=message):
+        (Certificate.parse(text) if parsed else Certificate(edited)).verify()
+
+
+def test_what_verification_cannot_notice() -> None:
+    """Free text. The page that says so is `verification.py`; this keeps it honest."""
+    edited = copy.deepcopy(ORIGINAL)
+    del edited["checksum"]
+    edited["release"]["kind"] = "something else"
+    edited["assumed_public"] = edited["assumed_public"][:1]
+    edited["created"] = "yesterday"
+    assert Certificate(edited).verify() == pytest.approx(ORIGINAL["epsilon"])
+
+
+@pytest.mark.parametrize("name", ["composition", "filter"])
+def test_certificates_written_before_new_fields_came_still_verify(name: str) -> None:
+    """Two that were written when the format had neither `noise`, nor a filter's `limit`."""
+    certificate = Certificate.load(Path(__file__).parent / "certificates" / f"{name}.json")
+    assert "noise" not in certificate.body
+    assert certificate.verify() == pytest.approx(certificate.epsilon)
+
+
+def test_a_lowered_filter_is_noticed_without_a_limit_too() -> None:
+    """The order tells which limit chose it."""
+    body = dict(Certificate.load(Path(__file__).parent / "certificates" / "filter.json").body)
+    _lowered(body)
+    with pytest.raises(InputError, match="with another limit than is stated"):
+        Certificate(body).verify()
+
+
+def test_the_schema_and_the_constants_are_one() -> None:
+    properties = json_schema()["properties"]
+    assert properties["neighbours"]["const"] == NEIGHBOURS
+    assert properties["unit"]["enum"] == list(UNITS)
+    assert properties["assumed_public"]["prefixItems"] == [{"const": ALWAYS_PUBLIC}]
+    assert properties["noise"]["enum"] == [SYSTEM_NOISE, SEEDED_NOISE]
+    with pytest.raises(InputError, match="`unit`"):
+        _certificate(unit="person")
 
 
 @pytest.mark.parametrize(
