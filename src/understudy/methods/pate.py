@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from understudy._private import KeepsPrivate
 from understudy.errors import InputError, UnsafeWarning
 from understudy.learn.partition import shards
 from understudy.methods.aggregation import Aggregator, Voting, plan_voting
@@ -45,7 +46,7 @@ from understudy.tables.io import as_frame
 UNSAFE_PUBLIC = "the student's rows were taken from the sensitive table: those rows are not protected"
 
 
-class PATEClassifier(ClassifierMixin, BaseEstimator):
+class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
     """A classifier whose labels come from teachers that never see each other's rows.
 
     Parameters

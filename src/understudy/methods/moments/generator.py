@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from understudy._private import KeepsPrivate
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.moments import plan as planning
@@ -34,7 +35,7 @@ from understudy.tables.io import Table, as_frame
 _COUNTS = ("bins", "components", "steps", "target_bins")
 
 
-class MomentsGenerator(BaseEstimator):
+class MomentsGenerator(KeepsPrivate, BaseEstimator):
     """Synthetic tables from one look. Fitted: `certificate_` and `schema_` are public, and so is everything else.
 
     - `model`: "tables" (all two-way tables of binned columns, class by class; for many rows), "gaussian" (means and
