@@ -68,7 +68,7 @@ def pld_epsilon(events: Sequence[Event], delta: float, *, cache: bool = True) ->
 
     With `cache` it may come from the file cache, which decides nothing: `cache=False` computes it.
     """
-    ordered = tuple(sorted(events, key=lambda e: json.dumps(to_json(e), sort_keys=True)))
+    ordered = _ordered(events)
     key = _key(ordered, delta)
     if cache and (known := _read(key)) is not None:
         return known
@@ -80,18 +80,26 @@ def pld_epsilon(events: Sequence[Event], delta: float, *, cache: bool = True) ->
 
 @lru_cache(maxsize=256)
 def _computed(events: tuple[Event, ...], delta: float) -> float:
-    total = composed(events)
-    return float(total.get_epsilon_for_delta(delta * (1 - _TRUNCATION)))
+    return float(composed(events).get_epsilon_for_delta(delta * (1 - _TRUNCATION)))
 
 
 def composed(events: Sequence[Event]) -> PrivacyLossDistribution:
     """The privacy loss distribution of the composition, rounded pessimistically."""
+    return _composed(_ordered(events))
+
+
+@lru_cache(maxsize=4)  # each may hold millions of numbers
+def _composed(events: tuple[Event, ...]) -> PrivacyLossDistribution:
     total: PrivacyLossDistribution | None = None
     for event in events:
         for part in _parts(event):
             total = part if total is None else total.compose(part)
     assert total is not None
     return total
+
+
+def _ordered(events: Sequence[Event]) -> tuple[Event, ...]:
+    return tuple(sorted(events, key=lambda e: json.dumps(to_json(e), sort_keys=True)))
 
 
 def _parts(event: Event) -> list[PrivacyLossDistribution]:
