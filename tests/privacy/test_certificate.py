@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from understudy.errors import InputError
 from understudy.privacy import (
@@ -77,6 +78,32 @@ def test_filter_certificate_states_the_limit() -> None:
     assert certificate.epsilon == 3.0
     assert certificate.body["accounting"]["basis"] == "filter"
     assert certificate.verify() == 3.0
+
+
+def test_a_gaussian_promise_stands_beside_epsilon_and_delta() -> None:
+    certificate = _certificate()
+    stated = certificate.body["gaussian_dp"]
+    assert stated["delta"] == pytest.approx(1e-7, rel=1e-4), "what is paid from delta outright, no mu covers"
+    curve = certificate.curve()
+    for alarms in (1e-4, 0.01, 0.1, 0.5):
+        gaussian = norm.cdf(norm.ppf(alarms) + stated["mu"]) + stated["delta"]
+        assert curve.found(alarms) <= gaussian + 1e-12
+        assert curve.found(alarms) < certificate.delta + np.exp(certificate.epsilon) * alarms
+
+
+def test_a_filter_promises_its_limit_and_no_more() -> None:
+    """What it realised says less than its events would."""
+    certificate = Certificate(_filtered())
+    assert certificate.curve().found(0.01) == pytest.approx(1e-5 + np.exp(3) * 0.01, rel=1e-6)
+    assert certificate.body["gaussian_dp"]["delta"] >= 1e-5
+    certificate.verify()
+
+
+def test_an_unsafe_release_states_no_mu() -> None:
+    assert _seeded()["gaussian_dp"] is None
+    refused = Certificate.not_private(release=RELEASE, reason="a GAN")
+    assert refused.body["gaussian_dp"] is None
+    assert refused.curve().found(0.01) == 1
 
 
 def test_pure_certificate_needs_no_delta() -> None:
@@ -178,6 +205,8 @@ def _lowered_twice(c: dict[str, Any]) -> None:
         (_filtered, lambda c: c.update(delta=1e-6), "filter ran with a limit of"),
         (_filtered, lambda c: c["accounting"].update(basis="composition"), "this was a filter"),
         (lambda: ORIGINAL, lambda c: c.update(sanitised=SANITISED), "none of the events paid"),
+        (lambda: ORIGINAL, lambda c: c["gaussian_dp"].update(mu=0.9 * c["gaussian_dp"]["mu"]), "the events give mu"),
+        (lambda: ORIGINAL, lambda c: c["gaussian_dp"].update(delta=1e-30), "leaves delta"),
     ],
 )
 @pytest.mark.parametrize("parsed", [True, False])
@@ -203,9 +232,9 @@ def test_what_verification_cannot_notice() -> None:
 
 @pytest.mark.parametrize("name", ["composition", "filter"])
 def test_certificates_written_before_new_fields_came_still_verify(name: str) -> None:
-    """Two that were written when the format had neither `noise`, nor a filter's `limit`."""
+    """Two that were written when the format had neither `noise`, nor `gaussian_dp`, nor a filter's `limit`."""
     certificate = Certificate.load(Path(__file__).parent / "certificates" / f"{name}.json")
-    assert "noise" not in certificate.body
+    assert not {"noise", "gaussian_dp"} & set(certificate.body)
     assert certificate.verify() == pytest.approx(certificate.epsilon)
 
 

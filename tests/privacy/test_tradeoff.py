@@ -31,6 +31,7 @@ from understudy.privacy import (
     SubsampledGaussianEvent,
     compose,
 )
+from understudy.privacy.pld import composed, delta_curve
 from understudy.privacy.tradeoff import TAIL, discrete_excess, gaussian_delta, trade_off
 
 Floats = NDArray[np.float64]
@@ -269,6 +270,24 @@ def test_the_curve_is_never_above_the_one_of_epsilon_and_delta(events: list[Even
         left = 1 - 1e-5 - math.exp(spent.epsilon) * alarms
         right = math.exp(-spent.epsilon) * (1 - 1e-5 - alarms)
         assert curve.missed(alarms) >= max(0.0, left, right) - 1e-12
+
+
+@pytest.mark.parametrize(
+    "events", [[LaplaceEvent(0.1, 10)], [GNMaxEvent(40.0, 50, "discrete")], [SubsampledGaussianEvent(2.0, 0.1, 50)]]
+)
+def test_many_deltas_at_once_are_those_of_dp_accounting(events: list[Event]) -> None:
+    losses, epsilons = composed(events), np.linspace(0, 6, 40)
+    expected = losses.get_delta_for_epsilon(epsilons.tolist())
+    assert delta_curve(losses, epsilons) == pytest.approx(np.asarray(expected), abs=1e-12)
+
+
+def test_many_kinds_of_statistics_are_covered_by_their_sum() -> None:
+    """Beyond a few kinds, discrete noise is taken as continuous, with what that may hide on top."""
+    events: list[Event] = [GaussianEvent(20.0 + i, 2, "discrete", integer_unit=True) for i in range(20)]
+    mu = math.sqrt(sum(2 / (20 + i) ** 2 for i in range(20)))
+    for alarms in ALARMS[2:]:
+        gaussian = stats.norm.cdf(stats.norm.ppf(alarms) + mu)
+        assert gaussian - 1e-9 <= trade_off(events).found(alarms) <= gaussian * 1.03
 
 
 def test_more_is_never_less() -> None:

@@ -26,8 +26,9 @@ from understudy._version import __version__
 from understudy.errors import InputError
 from understudy.privacy.accountant import compose
 from understudy.privacy.budget import Budget
-from understudy.privacy.events import Event, from_json, to_json
+from understudy.privacy.events import DeltaEvent, Event, LaplaceEvent, NonPrivateEvent, from_json, to_json
 from understudy.privacy.sanitise import Sanitised
+from understudy.privacy.tradeoff import GaussianDP, TradeOff, trade_off
 
 FORMAT = 1
 NEIGHBOURS = "one row replaced by an empty row that contributes nothing; the number of rows is public"
@@ -74,6 +75,9 @@ class Certificate:
             limit = {"epsilon": budget.epsilon, "delta": budget.delta}
             basis = {"basis": "filter", "method": "rdp", "order": budget.filter_order, "limit": limit}
             epsilon = budget.epsilon
+        promise = None
+        if not reasons:
+            promise = _curve(basis["basis"], events, epsilon, budget.delta).gaussian_dp()
         return cls._new(
             events,
             epsilon,
@@ -85,13 +89,14 @@ class Certificate:
             reasons,
             unit,
             SYSTEM_NOISE if budget.unsafe_noise_seed is None else SEEDED_NOISE,
+            promise,
         )
 
     @classmethod
     def not_private(cls, *, release: Mapping[str, Any], reason: str) -> Certificate:
         """For a release without any guarantee (a ceiling in a comparison): says so, and never verifies."""
         basis = {"basis": "none", "method": "not-private", "order": None}
-        return cls._new((), math.inf, 0.0, basis, release, (), None, [reason], "row", SYSTEM_NOISE)
+        return cls._new((), math.inf, 0.0, basis, release, (), None, [reason], "row", SYSTEM_NOISE, None)
 
     @classmethod
     def _new(
@@ -106,6 +111,7 @@ class Certificate:
         unsafe: Sequence[str],
         unit: str,
         noise: str,
+        gaussian: GaussianDP | None,
     ) -> Certificate:
         body = {
             "format": FORMAT,
@@ -121,6 +127,7 @@ class Certificate:
             "unit": unit,
             "epsilon": epsilon if math.isfinite(epsilon) else None,
             "delta": delta,
+            "gaussian_dp": None if gaussian is None else {"mu": _up(gaussian.mu), "delta": gaussian.delta},
             "accounting": dict(accounting),
             "events": [to_json(e) for e in events],
             "noise": noise,
@@ -143,6 +150,14 @@ class Certificate:
     @property
     def events(self) -> tuple[Event, ...]:
         return tuple(from_json(e, where=f"event {i}") for i, e in enumerate(self.body["events"]))
+
+    def curve(self) -> TradeOff:
+        """The trade-off curve of what is promised: how many members the best test finds, for each share of alarms."""
+        return _curve(self.body["accounting"]["basis"], self.events, self.epsilon, self.delta)
+
+    def promised(self) -> tuple[Event, ...]:
+        """The events that the promise is made of, to be composed with those of other releases."""
+        return _promised(self.body["accounting"]["basis"], self.events, self.epsilon, self.delta)
 
     @property
     def unsafe(self) -> tuple[str, ...]:
@@ -216,6 +231,23 @@ class Certificate:
         from understudy.privacy.verification import verify
 
         return verify(self)
+
+
+def _promised(basis: str, events: Sequence[Event], epsilon: float, delta: float) -> tuple[Event, ...]:
+    """A filter promises its limit and no more: any (epsilon, delta) is a pure mechanism that fails with chance delta."""
+    if basis == "none" or not math.isfinite(epsilon):
+        return (NonPrivateEvent("no guarantee is stated"),)
+    return (LaplaceEvent(epsilon), DeltaEvent(delta, "a filter's own")) if basis == "filter" else tuple(events)
+
+
+def _curve(basis: str, events: Sequence[Event], epsilon: float, delta: float) -> TradeOff:
+    return trade_off(_promised(basis, events, epsilon, delta), (epsilon, delta))
+
+
+def _up(value: float) -> float:
+    """Rounded up to six digits: short to read, and never less."""
+    rounded = float(f"{value:.5e}")
+    return rounded if rounded >= value else float(f"{value * (1 + 1e-5):.5e}")
 
 
 def _checksum(body: Mapping[str, Any]) -> str:

@@ -19,7 +19,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from understudy.privacy.events import (
     ConfidentGNMaxEvent,
@@ -34,6 +37,8 @@ from understudy.privacy.events import (
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+Floats = NDArray[np.float64]
 
 INTERVAL = 1e-4
 # Tails that dp-accounting cuts off are far below this share of delta.
@@ -96,6 +101,21 @@ def _composed(events: tuple[Event, ...]) -> PrivacyLossDistribution:
             total = part if total is None else total.compose(part)
     assert total is not None
     return total
+
+
+def delta_curve(losses: PrivacyLossDistribution, epsilons: Floats) -> Floats:
+    """delta at each of many epsilons, in the worse direction: what `get_delta_for_epsilon` says, in sums over arrays."""
+    found = np.zeros_like(epsilons)
+    for pmf in (losses._pmf_remove, losses._pmf_add):  # pyright: ignore[reportPrivateUsage]
+        dense: Any = pmf.to_dense_pmf()
+        at = (dense._lower_loss + np.arange(dense.size)) * dense._discretization
+        first = np.searchsorted(at, epsilons, side="right")
+        upper = np.append(np.cumsum(dense._probs[::-1])[::-1], 0.0)[first]
+        with np.errstate(over="ignore", invalid="ignore"):
+            lower = np.append(np.cumsum((dense._probs * np.exp(-at))[::-1])[::-1], 0.0)[first]
+            here = dense._infinity_mass + upper - np.where(lower > 0, np.exp(epsilons) * lower, 0.0)
+        found = np.maximum(found, np.where(np.isfinite(here), here, 1.0))
+    return np.clip(found, 0.0, 1.0)
 
 
 def _ordered(events: Sequence[Event]) -> tuple[Event, ...]:

@@ -38,7 +38,7 @@ from understudy.privacy.events import (
     GNMaxEvent,
     NonPrivateEvent,
 )
-from understudy.privacy.pld import composed, has_pld
+from understudy.privacy.pld import composed, delta_curve, has_pld
 from understudy.privacy.rdp import DEFAULT_ORDERS, rdp_to_epsilon
 
 Floats = NDArray[np.float64]
@@ -55,8 +55,9 @@ _ORDERS = (
 )
 _CONVOLUTION = 1e-13  # what rounding in the convolutions of privacy loss distributions may hide of delta
 _LINES = 1200
-_POINTS, _MOST_POINTS, _CLOSE = 64, 4096, 5e-4
+_POINTS, _MOST_POINTS, _CLOSE = 64, 512, 5e-4
 _FARTHEST = 37.0  # standard deviations: a float holds no smaller share of false alarms
+_PLD_CEILING, _MOST_EXACT = 40.0, 8  # beyond these a privacy loss distribution takes long and gains little
 _LEAST_NOISE, _MOST_NOISE = 0.3, 2e4
 
 
@@ -113,6 +114,8 @@ class TradeOff:
         next it is therefore at most what the last two points say, continued; and since a Gaussian's is concave too, it
         is enough to be below it there. None where no mu of any use covers the curve.
         """
+        if self.outright + TAIL >= 1:
+            return None
         if self.mu is not None:
             return GaussianDP(self.mu, self.outright)
         far = np.arange(4.0, _FARTHEST)
@@ -188,13 +191,15 @@ def _trade_off(events: tuple[Event, ...], promises: tuple[tuple[float, float], .
 
 def _profile(events: Sequence[Event]) -> tuple[Floats, Floats, float | None]:
     """Pairs (epsilon, delta) that the events fulfil, as many as are worth having; mu where they are one Gaussian."""
+    covered = [(event, _gaussian(event)) for event in events]
+    # The more noise, the less there is to gain from a distribution of its own.
+    covered.sort(key=lambda one: -one[1][0] if one[1] else -math.inf)
     precision, excess, exact = 0.0, 0.0, list[Event]()
-    for event in events:
-        smooth = _gaussian(event)
-        if smooth is not None and (smooth[1] == 0 or not has_pld(event)):
-            precision, excess = precision + smooth[0], excess + smooth[1]
-        elif has_pld(event):
+    for event, smooth in covered:
+        if has_pld(event) and (smooth is None or (smooth[1] > 0 and len(exact) < _MOST_EXACT)):
             exact.append(event)
+        elif smooth is not None:
+            precision, excess = precision + smooth[0], excess + smooth[1]
         else:
             return np.zeros(0), np.zeros(0), None
     mu = math.sqrt(precision)
@@ -207,11 +212,11 @@ def _profile(events: Sequence[Event]) -> tuple[Floats, Floats, float | None]:
         return np.zeros(0), np.zeros(0), None
     if mu:
         exact.append(GaussianEvent(min(1 / mu, _MOST_NOISE)))
-    losses = composed(tuple(exact))
     farthest = rdp_to_epsilon(DEFAULT_ORDERS, total_rdp(exact, DEFAULT_ORDERS), TAIL / 100)[0]
+    if farthest > _PLD_CEILING:
+        return np.zeros(0), np.zeros(0), None
     epsilons = np.linspace(0, farthest, _LINES)
-    deltas = np.asarray(losses.get_delta_for_epsilon(epsilons.tolist()), dtype=np.float64)
-    return epsilons, deltas + excess + _CONVOLUTION, None
+    return epsilons, delta_curve(composed(exact), epsilons) + excess + _CONVOLUTION, None
 
 
 def _gaussian(event: Event) -> tuple[float, float] | None:
@@ -263,7 +268,8 @@ def _found_by_rdp(alarms: Floats, orders: Floats, rdp: Floats) -> Floats:
     """The largest p with Renyi divergence of (p, 1 - p) and (a, 1 - a) within the cost, at all orders, both ways."""
     a = np.clip(alarms, 1e-320, 1 - 1e-16)[:, None]
     log_a, log_rest = np.log(a), np.log1p(-a)
-    room = (orders - 1) * rdp
+    # With what the logarithms below lose in rounding: a bound may be loose by that, never tight.
+    room = (orders - 1) * rdp + 1e-15 * (1 - orders * log_a)
 
     def fits(odds: Floats) -> NDArray[np.bool_]:
         log_p, log_q = -np.logaddexp(0, -odds)[:, None], -np.logaddexp(0, odds)[:, None]

@@ -3,7 +3,8 @@
 Proven, from the certificate's own text and without the data:
 
 - the stated (epsilon, delta) follows from the listed events: epsilon is computed again, from the events alone, by the
-  code that is installed here, and no cache is read;
+  code that is installed here, and no cache is read; so does the (mu, delta) of Gaussian differential privacy, where
+  one is stated;
 - for a run under a filter: the events stay within the stated limit at the stated order, the limit is the one that is
   promised, and, where the events allow to tell, the order is the one that this limit would have chosen;
 - the neighbouring relation, the unit and the first thing that is always public are the ones this version promises;
@@ -47,9 +48,10 @@ def verify(certificate: Certificate) -> float:
     _marked(certificate)
     _constants(certificate)
     _sanitised(certificate)
-    if certificate.body["accounting"]["basis"] == "filter":
-        return _filter(certificate)
-    return _composition(certificate)
+    filtered = certificate.body["accounting"]["basis"] == "filter"
+    epsilon = _filter(certificate) if filtered else _composition(certificate)
+    _gaussian(certificate)
+    return epsilon
 
 
 def slack(certificate: Certificate, *values: float) -> float:
@@ -124,3 +126,16 @@ def _composition(certificate: Certificate) -> float:
     if not math.isfinite(found) or abs(found - certificate.epsilon) > slack(certificate, found, certificate.epsilon):
         raise InputError(f"the events give epsilon {found:.6g}, the certificate states {certificate.epsilon:.6g}.")
     return found
+
+
+def _gaussian(certificate: Certificate) -> None:
+    stated = certificate.body.get("gaussian_dp")
+    if stated is None:
+        return
+    found = certificate.curve().gaussian_dp()
+    if found is None or abs(found.mu - stated["mu"]) > _OTHER_VERSION * found.mu + 1e-9:
+        raise InputError(
+            f"the events give mu {found.mu if found else math.inf:.6g}, the certificate {stated['mu']:.6g}."
+        )
+    if abs(found.delta - stated["delta"]) > _TOLERANCE * found.delta:
+        raise InputError(f"mu leaves delta {found.delta:.6g} uncovered, the certificate states {stated['delta']:.6g}.")
