@@ -253,6 +253,25 @@ def merge(events: Sequence[Event]) -> list[Event]:
     return list(merged.values())
 
 
+def without(events: Sequence[Event], votes: LNMaxEvent | GNMaxEvent | ConfidentGNMaxEvent) -> list[Event]:
+    """All events but one run of `votes`, which must be among them: what else was spent."""
+    rest = merge(events)
+    for i, event in enumerate(rest):
+        match event, votes:
+            case (LNMaxEvent(), LNMaxEvent()) | (GNMaxEvent(), GNMaxEvent()):
+                left = event.count - votes.count
+                if left >= 0 and replace(event, count=votes.count) == votes:
+                    return [*rest[:i], *([replace(event, count=left)] if left else []), *rest[i + 1 :]]
+            case ConfidentGNMaxEvent(), ConfidentGNMaxEvent():
+                left, answers = event.count - votes.count, event.answered - votes.answered
+                if left >= answers >= 0 and replace(event, count=votes.count, answered=votes.answered) == votes:
+                    kept = [replace(event, count=left, answered=answers)] if left else []
+                    return [*rest[:i], *kept, *rest[i + 1 :]]
+            case _:
+                pass
+    raise InputError(f"{votes} was not charged: there is no such run of votes to look at.")
+
+
 # --------------------------------------------------------------------------------------------------------------
 # Data-dependent
 
