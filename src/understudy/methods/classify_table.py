@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.methods.aggregation import AGGREGATORS, Aggregator
 from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES
+from understudy.methods.voting import AGGREGATORS, Aggregator
 from understudy.privacy import Budget
 from understudy.registry import load
 from understudy.release.bundle import check_target
