@@ -6,10 +6,9 @@ The rows, the form of records, the ratio of classes and a paid start are prepare
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -94,13 +93,19 @@ class Prepared:
         return imitate(self.design, self.warm_steps, generator, rng, self.warm, classes)
 
 
-class Game(Trainer, Protocol):
-    """A method at work: `start`, `step` and the rest under the driver, then `finish`."""
+class Game(Trainer):
+    """A method at work: `start` and `step` under the driver, then `finish`. A state has the `generator`."""
 
-    @abstractmethod
     def finish(self, state: Any) -> Learnt:
         """What was learnt, with the generator's bare network as the model."""
-        ...
+        raise NotImplementedError
+
+    def restore(self, state: Any) -> None:
+        del state  # a method that draws counts here what it has drawn
+
+    def finished(self, state: Any) -> bool:
+        del state
+        return False
 
 
 @dataclass(frozen=True)
@@ -134,9 +139,11 @@ class AdversarialGenerator(TableGenerator):
     resumable = True
 
     conditional: bool
-    training: Training
+    training: Any
+    """A `Training`."""
     ratio_epsilon_share: float = 0.0
-    start: WarmStart | None = None
+    start: Any = None
+    """A `WarmStart`, where one can be bought."""
 
     def begin(self, prepared: Prepared) -> Game:
         """Touches private data: fix noise and length, charge the whole run, and return what plays it."""

@@ -22,6 +22,7 @@ from understudy.learn.networks import MLP
 from understudy.methods.adversarial import (
     AdversarialGenerator,
     CriticTraining,
+    Game,
     Prepared,
     WarmStart,
     hidden_layers,
@@ -112,7 +113,7 @@ class DPGANState(NamedTuple):
     used: np.ndarray
 
 
-class DPGANGame:
+class DPGANGame(Game):
     """A few private critic steps, one generator step."""
 
     def __init__(self, settings: DPGAN, prepared: Prepared, paid: PrepaidSteps, iterations: int) -> None:
@@ -151,10 +152,6 @@ class DPGANGame:
 
     def restore(self, state: DPGANState) -> None:
         self.paid.used = int(state.used[0])
-
-    def finished(self, state: DPGANState) -> bool:
-        del state
-        return False
 
     def finish(self, state: DPGANState) -> Learnt:
         step = self.paid.mechanism

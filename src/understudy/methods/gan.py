@@ -25,7 +25,7 @@ from understudy.learn.adversarial import (
     start_critic,
     update,
 )
-from understudy.methods.adversarial import AdversarialGenerator, CriticTraining, Prepared, hidden_layers
+from understudy.methods.adversarial import AdversarialGenerator, CriticTraining, Game, Prepared, hidden_layers
 from understudy.release.driver import Draw
 from understudy.release.generator import Learnt
 from understudy.release.settings import or_none, setting, truth, whole
@@ -69,7 +69,7 @@ class GANState(NamedTuple):
     critic: NetworkState
 
 
-class GANGame:
+class GANGame(Game):
     """Critic steps on real rows and fakes, one generator step."""
 
     def __init__(self, settings: GAN, prepared: Prepared) -> None:
@@ -105,13 +105,6 @@ class GANGame:
         position = rng.random(shape)
         drawn = [pool[(position * len(pool)).astype(np.int64)] for pool in self.pools]
         return np.choose(chosen, drawn).astype(np.int32)
-
-    def restore(self, state: GANState) -> None:
-        """Nothing is paid for here."""
-
-    def finished(self, state: GANState) -> bool:
-        del state
-        return False
 
     def finish(self, state: GANState) -> Learnt:
         facts = {"mechanism": "none", "iterations": self.iterations}

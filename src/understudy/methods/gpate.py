@@ -16,20 +16,18 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int
 
 from understudy.learn.adversarial import Design, Latents, NetworkState, draw_latents, make, make_records, update
 from understudy.learn.discriminators import choose_slots, start_teachers, train_teachers
 from understudy.learn.networks import MLP
 from understudy.learn.teachers import TeacherAxis, Teachers
-from understudy.methods.adversarial import AdversarialGenerator, Prepared, WarmStart
-from understudy.methods.paid_votes import MODES, Mode, PaidVotes, VoteState, check_votes, plan_run
-from understudy.methods.teaching import TeacherTraining, check_shards, hire, n_teachers
+from understudy.methods.adversarial import Prepared
+from understudy.methods.paid_votes import VoteState
+from understudy.methods.teaching import TaughtGame, TaughtGenerator, TeacherTraining
 from understudy.methods.voting import Ballot
 from understudy.release.driver import Draw
-from understudy.release.generator import Learnt
-from understudy.release.settings import one_of, or_none, positive, setting, share, truth, whole
+from understudy.release.settings import positive, setting, share, truth, whole
 
 
 @dataclass
@@ -42,62 +40,31 @@ class GPATETraining(TeacherTraining):
 
 
 @dataclass(eq=False, repr=False)
-class GPATE(AdversarialGenerator):
-    """Synthetic tables by G-PATE.
+class GPATE(TaughtGenerator):
+    """Synthetic tables by G-PATE. Settings beside those of `TaughtGenerator`:
 
-    - `epsilon`, `delta`: the budget; all of it is used.
-    - `teachers`: how many; by default one for every 32 rows, at most 4000.
-    - `iterations`, `noise`: give one; the other follows from the budget. `noise` is sigma_2, that of the winning bin;
-      sigma_1, that of the threshold, is `threshold_ratio` times as large.
     - `threshold`: the share of teachers, plus noise, that must agree on a bin.
+    - `threshold_ratio`: `noise` is sigma_2, that of the winning bin; sigma_1, that of the threshold, is so many times as
+      large.
     - `answer_share`: pay for so many answers of all checks; when they are used up the rest is not answered.
-    - `conditional`: give the class to the generator, in a ratio that costs `ratio_epsilon_share` of epsilon, as
-      published.
-    - `mode`, `start`, `schema_epsilon_share`, `random_state`, `unsafe_noise_seed`, `mesh`: as in `PATEGAN`.
     """
 
     method: ClassVar[str] = "gpate"
 
-    epsilon: float = setting(1.0, positive())
-    delta: float = setting(1e-5, share("probability"))
-    teachers: int | None = setting(None, or_none(whole()))
-    iterations: int | None = setting(20, or_none(whole()))
-    noise: float | None = setting(None, or_none(positive()))
-    mode: Mode = setting("unconditional", one_of(*MODES))  # noqa: RUF009
     _: KW_ONLY
     threshold: float = setting(0.5, share("the teachers", ends="[]"))
     threshold_ratio: float = setting(3.0, positive())
     answer_share: float = setting(1.0, share("the checks", ends="[]"))
     conditional: bool = setting(True, truth())
-    ratio_epsilon_share: float = setting(0.01, share())
-    schema_epsilon_share: float = setting(0.1, share())
-    start: WarmStart = field(default_factory=WarmStart)
     training: GPATETraining = field(default_factory=GPATETraining)
-    random_state: int | None = setting(None, or_none(whole(0)))
-    unsafe_noise_seed: int | None = None
-    mesh: Mesh | None = None
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        check_votes(self)
-
-    def _check_rows(self, rows: int) -> None:
-        check_shards(self.teachers, rows)
 
     def begin(self, prepared: Prepared) -> GPATEGame:
         """Touches private data: charge the run and deal the rows to the teachers."""
-        teachers, how = n_teachers(self.teachers, len(prepared.rows)), self.training
-        votes = plan_run(
-            Ballot("confident-gnmax", teachers, self.threshold, self.threshold_ratio),
-            prepared.rows.budget,
-            mode=self.mode,
-            queries=how.batch * how.dimensions,
-            options=how.bins,
-            noise=self.noise,
-            iterations=self.iterations,
-            answer_share=self.answer_share,
-        )
-        return GPATEGame(how, prepared, votes, *hire(prepared, teachers, how, how.learning_rate, self.mesh))
+        how, teachers = self.training, self.n_teachers(len(prepared.rows))
+        ballot = Ballot("confident-gnmax", teachers, self.threshold, self.threshold_ratio)
+        queries = how.batch * how.dimensions
+        votes = self.pay(ballot, prepared, queries=queries, options=how.bins, answer_share=self.answer_share)
+        return GPATEGame(self, prepared, ballot, votes, how.learning_rate)
 
 
 class GPATEState(NamedTuple):
@@ -108,16 +75,11 @@ class GPATEState(NamedTuple):
     votes: VoteState
 
 
-class GPATEGame:
+class GPATEGame(TaughtGame):
     """Algorithm 1 (training the student generator) and Algorithm 2 (DPGradAgg), for a whole batch of fakes at once.
 
     Line numbers are those of the revised paper.
     """
-
-    def __init__(self, how: GPATETraining, prepared: Prepared, votes: PaidVotes, plan: Any, rows: Any) -> None:
-        self.how, self.prepared, self.design, self.votes = how, prepared, prepared.design, votes
-        self.plan, self.rows = plan, rows
-        self.iterations = votes.iterations
 
     def start(self) -> GPATEState:
         teachers = start_teachers(self.plan, (self.prepared.rows.seed, 4))
@@ -148,17 +110,6 @@ class GPATEGame:
         generator, length = follow(self.design, how.bins, state.generator, latents, projections, winners, clip)
         seen = {"answered": float(np.mean(winners >= 0)), "step_length": float(length)}
         return GPATEState(generator, teachers, votes), seen
-
-    def restore(self, state: GPATEState) -> None:
-        self.votes.restore(state.votes)
-
-    def finished(self, state: GPATEState) -> bool:
-        return self.votes.finished(state.votes)
-
-    def finish(self, state: GPATEState) -> Learnt:
-        """Algorithm 1, line 17."""
-        facts = {"mechanism": "confident-gnmax", "teachers": self.plan.axis.teachers}
-        return self.votes.learnt(state.generator.network, facts, state.votes, self.prepared.rows.run)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

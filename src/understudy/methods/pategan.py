@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
 from jaxtyping import Array
 
 from understudy.learn.adversarial import (
@@ -28,13 +27,12 @@ from understudy.learn.adversarial import (
 )
 from understudy.learn.discriminators import choose_slots, count_votes, start_teachers, train_teachers
 from understudy.learn.teachers import Teachers
-from understudy.methods.adversarial import AdversarialGenerator, Prepared, WarmStart, hidden_layers
-from understudy.methods.paid_votes import MODES, Mode, PaidVotes, VoteState, check_votes, plan_run
-from understudy.methods.teaching import TeacherTraining, check_shards, hire, n_teachers
+from understudy.methods.adversarial import Prepared, hidden_layers
+from understudy.methods.paid_votes import VoteState
+from understudy.methods.teaching import TaughtGame, TaughtGenerator, TeacherTraining
 from understudy.methods.voting import Ballot
 from understudy.release.driver import Draw
-from understudy.release.generator import Learnt
-from understudy.release.settings import layers, one_of, or_none, positive, setting, share, truth, whole
+from understudy.release.settings import layers, one_of, or_none, positive, setting, whole
 
 
 @dataclass
@@ -56,64 +54,27 @@ class PATEGANTraining(TeacherTraining):
 
 
 @dataclass(eq=False, repr=False)
-class PATEGAN(AdversarialGenerator):
-    """Synthetic tables by PATE-GAN.
+class PATEGAN(TaughtGenerator):
+    """Synthetic tables by PATE-GAN. Settings beside those of `TaughtGenerator`:
 
-    - `epsilon`, `delta`: the budget; all of it is used.
-    - `teachers`: how many; by default one for every 32 rows (the number of rows is public), at most 4000.
-    - `iterations`, `noise`: give one; the other follows from the budget. `noise` is sigma (gnmax) or 1/lambda (lnmax).
-    - `aggregator`: "gnmax" (ours: less noise for many votes) or "lnmax" (as published).
-    - `mode`: "unconditional" (default), "data-dependent" (the same, plus a sanitised data-dependent epsilon) or
-      "as-published" (stops on the raw data-dependent epsilon; unsafe, for tables).
+    - `aggregator`: "gnmax" (ours: less noise for many votes) or "lnmax" (as published). `noise` is sigma or 1/lambda.
     - `queries`: votes asked for in an iteration; by default student_steps x batch, as published.
-    - `conditional`: give the class to the generator, in a ratio that costs `ratio_epsilon_share` of epsilon.
-    - `start`: what is bought before the first vote; nothing, as published.
-    - `schema_epsilon_share`: what may be spent on bounds and categories that the schema does not say.
-    - `random_state`: initialisation, shards and fakes; never the noise. `unsafe_noise_seed` is for tests.
-    - `mesh`: spread the teachers over devices.
     """
 
     method: ClassVar[str] = "pategan"
 
-    epsilon: float = setting(1.0, positive())
-    delta: float = setting(1e-5, share("probability"))
-    teachers: int | None = setting(None, or_none(whole()))
-    iterations: int | None = setting(20, or_none(whole()))
-    noise: float | None = setting(None, or_none(positive()))
     aggregator: Literal["gnmax", "lnmax"] = setting("gnmax", one_of("gnmax", "lnmax"))
-    mode: Mode = setting("unconditional", one_of(*MODES))  # noqa: RUF009
     _: KW_ONLY
     queries: int | None = setting(None, or_none(whole()))
-    conditional: bool = setting(False, truth())
-    ratio_epsilon_share: float = setting(0.01, share())
-    schema_epsilon_share: float = setting(0.1, share())
-    start: WarmStart = field(default_factory=WarmStart)
     training: PATEGANTraining = field(default_factory=PATEGANTraining)
-    random_state: int | None = setting(None, or_none(whole(0)))
-    unsafe_noise_seed: int | None = None
-    mesh: Mesh | None = None
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        check_votes(self)
-
-    def _check_rows(self, rows: int) -> None:
-        check_shards(self.teachers, rows)
 
     def begin(self, prepared: Prepared) -> PATEGANGame:
         """Touches private data: charge the run and deal the rows to the teachers."""
-        teachers, how = n_teachers(self.teachers, len(prepared.rows)), self.training
-        votes = plan_run(
-            Ballot(self.aggregator, teachers),
-            prepared.rows.budget,
-            mode=self.mode,
-            queries=how.student_steps * how.batch if self.queries is None else self.queries,
-            options=2,
-            noise=self.noise,
-            iterations=self.iterations,
-        )
+        how, ballot = self.training, Ballot(self.aggregator, self.n_teachers(len(prepared.rows)))
+        queries = how.student_steps * how.batch if self.queries is None else self.queries
+        votes = self.pay(ballot, prepared, queries=queries, options=2)
         rate = how.learning_rate if how.teacher_learning_rate is None else how.teacher_learning_rate
-        return PATEGANGame(self, prepared, votes, *hire(prepared, teachers, how, rate, self.mesh))
+        return PATEGANGame(self, prepared, ballot, votes, rate)
 
 
 class PATEGANState(NamedTuple):
@@ -127,18 +88,16 @@ class PATEGANState(NamedTuple):
     votes: VoteState
 
 
-class PATEGANGame:
-    """Algorithm 1 of the paper; its line numbers stand beside the code."""
+class PATEGANGame(TaughtGame):
+    """Algorithm 1 of the paper; its line numbers stand beside the code.
 
-    def __init__(self, settings: PATEGAN, prepared: Prepared, votes: PaidVotes, plan: Any, rows: Any) -> None:
-        self.settings, self.training, self.prepared = settings, settings.training, prepared
-        self.design, self.votes, self.plan, self.rows = prepared.design, votes, plan, rows
-        self.iterations = votes.iterations
+    Line 3, the partition, is made of row numbers alone. Line 4 stops a run in the mode "as-published" only.
+    """
 
     def start(self) -> PATEGANState:
-        """Line 2. Line 3, the partition, is fixed already: it is made of row numbers alone."""
-        width, room = self.design.heads.width, self.training.memory * self.votes.queries
-        hidden = hidden_layers(self.training.student_hidden, width)
+        """Line 2."""
+        width, room = self.design.heads.width, self.how.memory * self.votes.queries
+        hidden = hidden_layers(self.how.student_hidden, width)
         return PATEGANState(
             self.prepared.start_generator(),
             start_critic(self.design, hidden, self.prepared.rng(3)),
@@ -150,7 +109,7 @@ class PATEGANGame:
 
     def step(self, iteration: int, state: PATEGANState, draw: Draw) -> tuple[PATEGANState, dict[str, float]]:
         """Touches private data: the votes. What goes on from them are the labels that the gate has drawn."""
-        how, rng, ratio = self.training, self.prepared.rng(2, iteration), self.prepared.ratio
+        how, rng, ratio = self.how, self.prepared.rng(2, iteration), self.prepared.ratio
         # 6, 12 and 14, all fakes at once: the generator stands still while teachers and student learn.
         n = how.teacher_steps * how.batch
         latents = draw_latents(self.design, rng, ratio, n + self.votes.queries)
@@ -182,22 +141,11 @@ class PATEGANGame:
 
     def _lessons(self, rng: np.random.Generator, iteration: int) -> np.ndarray:
         """Which remembered labels the student takes in each step: each once as published, otherwise at random."""
-        how, queries = self.training, self.votes.queries
+        how, queries = self.how, self.votes.queries
         if how.memory == 1 and how.student_steps * how.batch == queries:
             return np.arange(queries, dtype=np.int32).reshape(how.student_steps, how.batch)
         filled = min(iteration + 1, how.memory) * queries
         return rng.integers(0, filled, (how.student_steps, how.batch), dtype=np.int32)
-
-    def restore(self, state: PATEGANState) -> None:
-        self.votes.restore(state.votes)
-
-    def finished(self, state: PATEGANState) -> bool:
-        """Line 4, in the one mode that stops on what it has seen."""
-        return self.votes.finished(state.votes)
-
-    def finish(self, state: PATEGANState) -> Learnt:
-        facts = {"mechanism": self.settings.aggregator, "teachers": self.plan.axis.teachers}
-        return self.votes.learnt(state.generator.network, facts, state.votes, self.prepared.rows.run)
 
 
 @partial(jax.jit, static_argnums=0)
