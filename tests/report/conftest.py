@@ -123,6 +123,8 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     columns: dict[str, Any] = {name: rng.random(300) for name in NASTY[:6]}
     columns |= {NASTY[9]: rng.choice(labels, 300), NASTY[0] + "!": rng.random(300) < 0.5}
     frame = pd.DataFrame(columns)
-    MomentsGenerator.from_settings(epsilon=5, random_state=0, steps=20).fit(frame, schema=schema).save(folder / "release")
+    MomentsGenerator.from_settings(epsilon=5, random_state=0, steps=20).fit(frame, schema=schema).save(
+        folder / "release"
+    )
     frame.to_parquet(folder / "test.parquet")
     return folder / "release", folder / "test.parquet"

@@ -1,7 +1,7 @@
-"""One private look before the votes: a moments release, whose samples the generator is taught first.
+"""One private look first: a share of the budget buys a moments release, and its samples are where learning starts.
 
-A generator that starts at random spends its first votes on being called a fake by everybody, and at a small epsilon
-there are few votes. A share of epsilon buys a release of `MomentsGenerator`; teaching its samples to the network is
+A generator that starts at random spends its first votes on being called a fake by everybody, and noisy steps that start
+from a Gaussian do not get far; at a small epsilon there are few of either. What is done with the samples of a release is
 post-processing and free.
 """
 
@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from understudy.images import ImageDataset
 from understudy.privacy import Budget
 from understudy.privacy.share import BudgetShare
 from understudy.tables import Encoder
 
 if TYPE_CHECKING:
+    from understudy.methods.image_moments import ImageMoments
     from understudy.methods.moments import MomentsGenerator
 
 # So many rows of the release are taught. Their number costs nothing; more teach no better.
@@ -40,3 +42,11 @@ def moments_release(
 
     start = MomentsGenerator(epsilon, budget.delta, random_state=seed)
     return start.fit(table, schema=encoder.schema, budget=BudgetShare(budget, epsilon))
+
+
+def image_moments_release(data: ImageDataset, epsilon: float, seed: int, budget: Budget) -> ImageMoments:
+    """Touches private data: the same for images, without a look at edges."""
+    from understudy.methods.image_moments import ImageMoments
+
+    start = ImageMoments(epsilon, budget.delta, edges=0.0, random_state=seed)
+    return start.fit(data, budget=BudgetShare(budget, epsilon))
