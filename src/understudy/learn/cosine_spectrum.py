@@ -1,7 +1,7 @@
-"""Columns that are one signal, sample after sample: their second moments are nearly diagonal in the cosine basis. Free.
+"""Columns that are one signal, sample after sample: their second moments are nearly diagonal in the cosine basis.
 
 A recording is smooth: nearly all of its power lies in few of the frequencies. Noise that is spread over all of them
-stands far above the signal where there is none. In the cosine basis, which is public, the power of each frequency is one number.
+stands far above the signal where there is none. In the cosine basis the power of each frequency is one number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WEAK = 3.0
 
 
 def cosines(d: int) -> np.ndarray:
-    """The orthonormal cosine basis, a wave a row."""
+    """The orthonormal cosine basis (DCT-II): row f is the cosine of frequency f."""
     return np.asarray(fft.dct(np.eye(d), axis=0, norm="ortho"))
 
 
@@ -38,33 +38,37 @@ def is_signal(moment: np.ndarray, noise: float) -> bool:
 
 
 def powers(moment: np.ndarray) -> np.ndarray:
-    """u' M u of every wave u."""
-    waves = cosines(len(moment))
-    return np.einsum("ki,ij,kj->k", waves, moment, waves)
+    """u' M u of every cosine u."""
+    basis = cosines(len(moment))
+    return np.einsum("ki,ij,kj->k", basis, moment, basis)
 
 
-def with_powers(found: np.ndarray) -> np.ndarray:
+def with_powers(each: np.ndarray) -> np.ndarray:
     """The second moment that has these powers, and no others."""
-    waves = cosines(len(found))
-    return (waves.T * found) @ waves
+    basis = cosines(len(each))
+    return (basis.T * each) @ basis
 
 
-def spectrum(moment: np.ndarray, noise: float) -> np.ndarray:
+def clean_powers(moment: np.ndarray, noise: float) -> np.ndarray:
     """The powers of a noisy second moment, none negative; zero where the noise hides them."""
-    found, average = _averaged(moment)
-    least = _WEAK * noise * math.sqrt(2 / _WINDOW)
-    return np.where(found > _STRONG * noise, found, np.where(average > least, average, 0.0))
+    single, average = _averaged(moment)
+    return np.where(single > _STRONG * noise, single, np.where(average > _least(noise), average, 0.0))
 
 
-def difference(rest: np.ndarray, noise: float) -> np.ndarray:
+def clean_difference(rest: np.ndarray, noise: float) -> np.ndarray:
     """The powers of a noisy difference of second moments, pulled to zero by what noise does."""
-    found, average = _averaged(rest)
-    least = _WEAK * noise * math.sqrt(2 / _WINDOW)
-    weak = np.sign(average) * np.maximum(np.abs(average) - least, 0.0)
-    return np.where(np.abs(found) > _STRONG * noise, found, weak)
+    single, average = _averaged(rest)
+    weak = np.sign(average) * np.maximum(np.abs(average) - _least(noise), 0.0)
+    return np.where(np.abs(single) > _STRONG * noise, single, weak)
+
+
+def _least(noise: float) -> float:
+    """What an average of powers must exceed to be more than noise."""
+    return _WEAK * noise * math.sqrt(2 / _WINDOW)
 
 
 def _averaged(moment: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    found = powers(moment)
-    padded = np.pad(found, _WINDOW // 2, mode="edge")
-    return found, np.convolve(padded, np.full(_WINDOW, 1 / _WINDOW), "valid")
+    """The powers, each by itself and averaged with its neighbours."""
+    single = powers(moment)
+    padded = np.pad(single, _WINDOW // 2, mode="edge")
+    return single, np.convolve(padded, np.full(_WINDOW, 1 / _WINDOW), "valid")
