@@ -1,6 +1,6 @@
 """Make the virtual environment of a peer: other people's packages never become dependencies of this one.
 
-    python benchmarks/peers/make_env.py NAME [--python PATH]
+    python -m benchmarks.peers.make_env NAME [--python PATH]
 
 NAME.txt in `requirements/` lists what is installed; the environment is `.venvs/NAME`, which git ignores. Prints the
 path of its interpreter, which benchmarks start as a process of its own. An environment made from the same list is kept.

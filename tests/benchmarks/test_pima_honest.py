@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.benchmarks.pima import honest, quotes
+from benchmarks.pima import honest, quotes
 from understudy.learn.partition import shards
 
 

@@ -1,0 +1,66 @@
+"""What an interrupted run has measured already: one line of JSON for each batch of repeats, written as it comes.
+
+The key of a line is a digest of everything that could change the numbers: what is measured with which settings, the
+repeats, and the source code. Another setting or an edited line of code finds nothing here; tables that share a measurement
+share its line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import understudy
+from benchmarks.declare import Measured, Part
+from understudy._kept import Kept
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The measurements of one batch of repeats, the seconds they took, and what went wrong if there are none."""
+
+    measured: list[Measured]
+    seconds: float
+    error: str | None = None
+
+
+class Cache:
+    """The batches in a file of kept results."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._kept = Kept(path)
+
+    def get(self, key: str) -> Batch | None:
+        found = self._kept.get(key)
+        try:
+            return None if found is None else Batch(found["measured"], float(found["seconds"]))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def add(self, key: str, batch: Batch) -> None:
+        """Keep a batch, on the disk before this returns."""
+        self._kept.add(key, {"measured": batch.measured, "seconds": batch.seconds})
+
+    def remove(self) -> None:
+        self._kept.remove()
+
+
+def key(part: Part, repeats: list[int]) -> str:
+    """The digest of everything that a batch's numbers depend on."""
+    what = {"measure": part.measure, "settings": part.settings, "repeats": repeats, "source": source_digest()}
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def source_digest() -> str:
+    """A digest of the source of library and benchmarks, the command line left out: it holds no logic."""
+    digest = hashlib.sha256()
+    for root in (Path(understudy.__file__).parent, Path(__file__).parent):
+        for file in sorted(root.rglob("*.py")):
+            if not {"cli", ".venvs"} & set(file.relative_to(root).parts):
+                digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
