@@ -11,7 +11,7 @@ import typer
 
 from benchmarks import registry
 from benchmarks.declare import SIZES, Size
-from benchmarks.result import RESULTS, Results, Row, merge, read, result_path
+from benchmarks.result import RESULTS, Results, Row, brief, merge, read, result_path
 from understudy.cli.app import Json, print_json, print_table
 from understudy.errors import InputError
 
@@ -162,24 +162,18 @@ def _cells(row: Row, private: bool) -> list[str]:
     cells = [
         row["row"] + (" (unsafe)" if row.get("unsafe") else ""),
         row["metric"],
-        _number(row["paper"]),
-        _number(row["mean"]),
+        brief(row["paper"]),
+        brief(row["mean"]),
         _range(row["low"], row["high"]),
         _range(row["run_low"], row["run_high"]),
     ]
     return cells + (
-        [_number(row.get(kind)) for kind in ("paper_epsilon", "epsilon", "data_dependent")] if private else []
+        [brief(row.get(kind)) for kind in ("paper_epsilon", "epsilon", "data_dependent")] if private else []
     )
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
-
-
 def _range(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{_number(low)} to {_number(high)}"
+    return "" if low is None or high is None else f"{brief(low)} to {brief(high)}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

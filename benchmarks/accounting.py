@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
-from benchmarks.machine import in_a_new_process, peak_memory
+from benchmarks.machine import in_a_new_process, peak_memory, seconds_of
 from understudy.privacy.argmax import gnmax_logq
 from understudy.privacy.rdp import total_gnmax_rdp
 
@@ -37,9 +36,9 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     queries = settings["queries"]
     votes = histograms(queries)
     together = cost(votes)
-    best = _best(lambda: cost(votes), 7)
+    best = min(seconds_of(lambda: cost(votes), 7))
     sample = votes[:2000]
-    single = _best(lambda: [cost(row[None]) for row in sample], 3) * queries / len(sample)
+    single = min(seconds_of(lambda: [cost(row[None]) for row in sample], 3)) * queries / len(sample)
     np.testing.assert_allclose(cost(sample), np.sum([cost(row[None]) for row in sample], axis=0), rtol=1e-12)
     return [
         {
@@ -54,15 +53,6 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     ]
 
 
-def _best(call: Callable[[], Any], times: int) -> float:
-    taken: list[float] = []
-    for _ in range(times):
-        began = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - began)
-    return min(taken)
-
-
 def parts(size: Size, repeats: int) -> list[Part]:
     queries = 10_000 if size == "quick" else 100_000
     return [Part("data-dependent cost", "benchmarks.accounting:measure", {"queries": queries}, repeats)]
@@ -71,8 +61,6 @@ def parts(size: Size, repeats: int) -> list[Part]:
 BENCHMARK = Benchmark(
     id="accounting",
     title="Data-dependent cost of many histograms: 10 classes, 250 teachers, 50 orders",
-    datasets=(),
-    repeats={"quick": 1, "full": 1},
     parts=parts,
     alone=True,
     notes=("The floor is one exp and one log1p for each histogram and order, about 10 ns a pair on one core.",),

@@ -27,26 +27,18 @@ class Batch:
     error: str | None = None
 
 
-class Cache:
+class Cache(Kept):
     """The batches in a file of kept results."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._kept = Kept(path)
-
-    def get(self, key: str) -> Batch | None:
-        found = self._kept.get(key)
+    def batch(self, key: str) -> Batch | None:
         try:
-            return None if found is None else Batch(found["measured"], float(found["seconds"]))
+            return None if (found := self.get(key)) is None else Batch(found["measured"], float(found["seconds"]))
         except (KeyError, TypeError, ValueError):
             return None
 
-    def add(self, key: str, batch: Batch) -> None:
+    def add_batch(self, key: str, batch: Batch) -> None:
         """Keep a batch, on the disk before this returns."""
-        self._kept.add(key, {"measured": batch.measured, "seconds": batch.seconds})
-
-    def remove(self) -> None:
-        self._kept.remove()
+        self.add(key, {"measured": batch.measured, "seconds": batch.seconds})
 
 
 def key(part: Part, repeats: list[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ class Benchmark:
 
     id: str
     title: str
-    datasets: tuple[str, ...]
-    repeats: Mapping[Size, int]
     parts: Callable[[Size, int], Sequence[Part]]
     paper: str = "ours"
+    datasets: tuple[str, ...] = ()
+    repeats: Mapping[Size, int] = field(default_factory=lambda: dict.fromkeys(SIZES, 1))
     quotes: tuple[Quote, ...] = ()
     notes: tuple[str, ...] = ()
     figures: Callable[[Results], Mapping[str, Figure]] | None = None

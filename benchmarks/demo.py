@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
-from benchmarks.result import Row, select
+from benchmarks.result import Row, grouped
 from benchmarks.result import summary as mean_and_interval
 
 
@@ -35,15 +35,14 @@ def parts(size: Size, repeats: int) -> list[Part]:
 
 def summary(runs: Sequence[Row]) -> list[Row]:
     return [
-        {"what": what, **mean_and_interval([run["score"] for run in select(runs, what=what)])}
-        for what in dict.fromkeys(run["what"] for run in runs)
+        {"what": what, **mean_and_interval([run["score"] for run in mine])}
+        for (what,), mine in grouped(runs, "what").items()
     ]
 
 
 BENCHMARK = Benchmark(
     id="demo",
     title="understudy demo: 350 rows of breast-cancer play the sensitive table; scores on 119 real test rows",
-    datasets=(),
     repeats={"quick": 1, "full": 5},
     parts=parts,
     summary=summary,

@@ -112,7 +112,6 @@ BENCHMARK = Benchmark(
     id="distill-speed",
     title="DP-KIP: seconds of a private run, and of a step beside vmapped gradients",
     datasets=("mnist",),
-    repeats={"quick": 1, "full": 1},
     parts=parts,
     alone=True,
     notes=("`whole run` wants a GPU; `beside naive` is for a processor, where memory is this process' own.",),

@@ -19,6 +19,9 @@ import numpy as np
 
 from benchmarks.declare import Benchmark, Measured, Part, Quote, Size
 from benchmarks.methods import DELTA, DISTILLERS
+from understudy import images
+from understudy.learn.convnet_training import Lessons, train_convnet
+from understudy.methods import DPKIP, KIP, OneLook
 
 # Table 1: accuracy in per cent for KIP and for DP-KIP at epsilon 1 and 10, by set and images a class.
 PRINTED_1: dict[tuple[str, int], tuple[float, float, float]] = {
@@ -58,8 +61,6 @@ RECIPES: dict[str, dict[str, dict[str, Any]]] = {
 
 def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     """One distilled set a repeat, and the accuracy on the test images of its predictor, or of a ConvNet trained on it."""
-    from understudy import images
-
     train, test = images.load(settings["dataset"]), images.load(settings["dataset"], "test")
     found: list[Measured] = []
     for repeat in repeats:
@@ -75,8 +76,6 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 
 def _convnet(settings: Mapping[str, Any], made: Any, test: Any, seed: int) -> float:
-    from understudy.learn.convnet_training import Lessons, train_convnet
-
     lessons = Lessons(steps=settings["train_steps"], batch=settings["train_batch"], width=settings["kernels"])
     points, labels = np.asarray(made.support_.points), np.asarray(made.support_.labels)
     learner = train_convnet(points, _SHARP * labels, (*test.shape[:2], 1), lessons, None, seed)
@@ -85,8 +84,6 @@ def _convnet(settings: Mapping[str, Any], made: Any, test: Any, seed: int) -> fl
 
 def distiller(settings: Mapping[str, Any], seed: int) -> Any:
     """KIP, DP-KIP with the paper's settings, or one look with ours."""
-    from understudy.methods import DPKIP, KIP, OneLook
-
     name, per_class = settings["dataset"], settings["per_class"]
     if settings["method"] == "kip":
         return KIP(per_class, steps=3000, batch=1000, random_state=seed)

@@ -9,7 +9,6 @@ adds.
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,10 +17,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+from threadpoolctl import threadpool_limits
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
-from benchmarks.machine import cores, in_a_new_process
+from benchmarks.machine import cores, in_a_new_process, seconds_of
 from benchmarks.result import Row, select
+from understudy.learn.ensemble import Ensemble
+from understudy.learn.partition import shards
 
 HIDDEN, EPOCHS, BATCH, RATE = 30, 50, 10, 1e-3
 ROWS_EACH, QUERIES = 30, 8192
@@ -29,8 +34,6 @@ ROWS_EACH, QUERIES = 30, 8192
 
 def table(teachers: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Rows to learn from, and rows to ask about that share no original row with them."""
-    from sklearn.datasets import load_breast_cancer
-
     X, y = (np.asarray(part) for part in load_breast_cancer(return_X_y=True))
     X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
     rng = np.random.default_rng(0)
@@ -40,18 +43,10 @@ def table(teachers: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
 
 
 def best(action: Callable[[], Any], runs: int) -> float:
-    times = []
-    for _ in range(runs):
-        begun = time.perf_counter()
-        jax.block_until_ready(action())
-        times.append(time.perf_counter() - begun)
-    return min(times)
+    return min(seconds_of(lambda: jax.block_until_ready(action()), runs))
 
 
 def on_the_axis(teachers: int, runs: int) -> dict[str, Any]:
-    from understudy.learn.ensemble import Ensemble
-    from understudy.learn.partition import shards
-
     X, y, asked, truth = table(teachers)
     dealt = shards(len(X), teachers, seed=0)
     mesh = Mesh(np.array(jax.devices()), ("teachers",))
@@ -92,23 +87,16 @@ def one_after_another(teachers: int, runs: int) -> dict[str, Any]:
 
     Its matrix library is held to one thread, which is faster for such small products (measured: 15 % to fit).
     """
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.neural_network import MLPClassifier
-    from threadpoolctl import threadpool_limits
-
-    from understudy.learn.partition import shards
-
     X, y, asked, truth = table(teachers)
     dealt = shards(len(X), teachers, seed=0)
     fitted: list[Any] = []
     same: dict[str, Any] = {
         "hidden_layer_sizes": (HIDDEN,),
         "batch_size": BATCH,
-        "max_iter": EPOCHS,
-        "n_iter_no_change": EPOCHS + 1,
         "learning_rate_init": RATE,
         "alpha": 0.0,
     }
+    same |= {"max_iter": EPOCHS, "n_iter_no_change": EPOCHS + 1}
 
     def fit() -> None:
         fitted.clear()
@@ -141,18 +129,6 @@ def floor(runs: int) -> dict[str, float]:
     return {
         "matmul_flops_per_second": 2 * 2048**3 / best(lambda: product(a), 2 * runs),
         "stream_bytes_per_second": passes * 8 * b.size / best(lambda: stream(b), 2 * runs),
-    }
-
-
-def distance(ours: dict[str, Any], machine: dict[str, float]) -> dict[str, float]:
-    flops, stream = machine["matmul_flops_per_second"], machine["stream_bytes_per_second"]
-    lowest = ours["training_flops"] / flops, ours["adam_bytes"] / stream
-    return {
-        "training_flop_floor_seconds": lowest[0],
-        "training_adam_memory_floor_seconds": lowest[1],
-        "training_times_the_sum_of_both": ours["fit_seconds"] / sum(lowest),
-        "voting_flop_floor_seconds": ours["voting_flops"] / flops,
-        "voting_times_the_floor": ours["votes_seconds"] * flops / ours["voting_flops"],
     }
 
 
@@ -207,7 +183,6 @@ def parts(size: Size, repeats: int) -> list[Part]:
 BENCHMARK = Benchmark(
     id="ensemble",
     title="Vmapped teachers against scikit-learn's MLPClassifier one after another",
-    datasets=(),
     repeats={"quick": 1, "full": 3},
     parts=parts,
     summary=summary,

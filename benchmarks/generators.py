@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.methods import build, label
-from benchmarks.result import RESULTS, Row, read, result_path
+from benchmarks.result import RESULTS, Row, grouped, read, result_path
 from benchmarks.splits import held_out, split
 from benchmarks.synthetic import drawn, frame_scores, means
 
@@ -103,8 +104,6 @@ def generator(name: str, seed: int) -> Any:
 
 def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     """One fit and its scores: `validation` on a fifth of the training rows, else on the test rows."""
-    import pandas as pd
-
     (seed,) = repeats
     data = split(settings["dataset"])
     data = held_out(data, 0.2, 1) if settings["validation"] else data
@@ -154,8 +153,7 @@ def report_parts(size: Size, repeats: int) -> list[Part]:
 def summary(runs: Sequence[Row]) -> list[Row]:
     """The best first."""
     found: list[Row] = []
-    for dataset, name in dict.fromkeys((run["dataset"], run["setting"]) for run in runs):
-        mine = [run for run in runs if (run["dataset"], run["setting"]) == (dataset, name)]
+    for (dataset, name), mine in grouped(runs, "dataset", "setting").items():
         row: Row = {k: round(float(np.mean([run[k] for run in mine])), 4) for k in ("auroc", "auprc")}
         row |= {"auroc_deviation": round(float(np.std([run["auroc"] for run in mine])), 4), "seeds": len(mine)}
         found.append({"dataset": dataset, "setting": name, **row})

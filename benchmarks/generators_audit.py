@@ -55,8 +55,6 @@ def parts(size: Size, repeats: int) -> list[Part]:
 BENCHMARK = Benchmark(
     id="generators-audit",
     title="The attack on whole fits of the generators, which claim epsilon 1",
-    datasets=(),
-    repeats={"quick": 1, "full": 1},
     parts=parts,
     notes=("A bound of 0 says that this attack found nothing, not that nothing leaks. `fits` are those of one side.",),
 )

@@ -9,7 +9,6 @@ same device. Without UNDERSTUDY_DATA random rows of credit's shape serve: no tim
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -17,9 +16,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.generators_speed import iteration_seconds
+from benchmarks.machine import seconds_of
+from understudy import datasets
 from understudy.learn import discriminators as d
 from understudy.learn.networks import weight_count
 from understudy.learn.partition import shards
@@ -30,8 +32,6 @@ STEPS, BATCH, VOTES = 5, 64, 320
 
 @cache
 def rows_of_credit() -> tuple[np.ndarray, str]:
-    from understudy import datasets
-
     if "UNDERSTUDY_DATA" not in os.environ:
         return np.random.default_rng(0).random((227_845, 30)).astype(np.float32), "random rows of credit's shape"
     data: Any = datasets.load("credit")
@@ -40,13 +40,8 @@ def rows_of_credit() -> tuple[np.ndarray, str]:
     return cube[: int(0.8 * len(cube))], "credit"
 
 
-def timed(call: Callable[[], Any], repeats: int = 50) -> dict[str, float]:
-    jax.block_until_ready(call())
-    taken: list[float] = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        jax.block_until_ready(call())
-        taken.append(time.perf_counter() - began)
+def timed(call: Callable[[], Any]) -> dict[str, float]:
+    taken = seconds_of(lambda: jax.block_until_ready(call()), 51)[1:]  # the first compiles
     return {"best_seconds": min(taken), "median_seconds": float(np.median(taken))}
 
 
@@ -93,8 +88,6 @@ def teachers_alone(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[
 
 def whole_iterations(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     """PATE-GAN as a user runs it: fakes, five teacher steps, votes, noise, student and generator."""
-    import pandas as pd
-
     del repeats
     cube, _ = rows_of_credit()
     names = [f"v{i}" for i in range(cube.shape[1] - 1)]
@@ -132,8 +125,6 @@ def parts(size: Size, repeats: int) -> list[Part]:
 BENCHMARK = Benchmark(
     id="generators-gpu",
     title="The teacher axis on an accelerator",
-    datasets=(),
-    repeats={"quick": 1, "full": 1},
     parts=parts,
     alone=True,
 )

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.machine import peak_memory
 from benchmarks.methods import build
 from benchmarks.splits import split
+from understudy.tables import Column, Schema
 
 TEACHERS = (10, 100, 1000)
 
@@ -80,7 +82,6 @@ SPEED = Benchmark(
     id="generators-speed",
     title="PATE-GAN: seconds an iteration against the number of teachers",
     datasets=("adult",),
-    repeats={"quick": 1, "full": 1},
     parts=speed_parts,
     alone=True,
 )
@@ -88,10 +89,6 @@ SPEED = Benchmark(
 
 def stream(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     """So many rows of a small mixed table to disk: rows a second, and by how much the peak of memory grows."""
-    import pandas as pd
-
-    from understudy.tables import Column, Schema
-
     columns = (
         Column("age", "integer", (18, 90)),
         Column("weight", "continuous", (40.0, 160.0)),
@@ -132,8 +129,6 @@ def stream_parts(size: Size, repeats: int) -> list[Part]:
 STREAM = Benchmark(
     id="generators-stream",
     title="Ten million synthetic rows to disk",
-    datasets=(),
-    repeats={"quick": 1, "full": 1},
     parts=stream_parts,
     alone=True,
 )

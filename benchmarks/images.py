@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.image_learner import Lesson, convnet_accuracy
 from benchmarks.methods import DELTA
-from benchmarks.result import Row, select
+from benchmarks.result import Row, grouped, select
 from benchmarks.splits import split_images
 from understudy import images
 from understudy.images import ImageDataset
@@ -140,7 +140,7 @@ def _fitted(facts: Mapping[str, Any], changed: Changed, train: ImageDataset, see
     if name not in _KEPT:
         began = time.perf_counter()
         edit = settings.pop("edit", None)
-        seeds = {"random_state": seed, "unsafe_noise_seed": seed}
+        seeds: dict[str, Any] = {"random_state": seed, "unsafe_noise_seed": seed}
         generator = (Edited if edit else ImageMoments)(facts["epsilon"], DELTA, **settings, **seeds)
         if isinstance(generator, Edited):
             generator.edit = EDITS[edit or ""]
@@ -236,8 +236,8 @@ def parts(size: Size, repeats: int) -> list[Part]:
 def summary(runs: Sequence[Row]) -> list[Row]:
     """Of the final runs: the mean over seeds of each set and epsilon."""
     found: list[Row] = []
-    for data, epsilon in dict.fromkeys((run["data"], run["epsilon"]) for run in select(runs, part="final")):
-        mine = [run["accuracy"] for run in select(runs, part="final", data=data, epsilon=epsilon)]
+    for (data, epsilon), final in grouped(select(runs, part="final"), "data", "epsilon").items():
+        mine = [run["accuracy"] for run in final]
         mean = round(float(np.mean(mine)), 4)
         found.append(
             {"data": data, "epsilon": epsilon, "runs": len(mine), "mean": mean, "range": [min(mine), max(mine)]}

@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import f1_score
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.machine import peak_memory
 from benchmarks.methods import make
-from benchmarks.result import Row, half_width
+from benchmarks.result import Row, grouped, half_width
 from benchmarks.splits import Split, split, thinned
+from understudy.evaluation.classifiers import PANELS
+from understudy.evaluation.features import Featuriser, Rows, prepare
+from understudy.evaluation.scores import metrics, place_of, predict
 
 DATASETS = ("credit", "adult", "cervical", "epileptic", "isolet", "covtype", "intrusion", "pima")
 MANY_CLASSES = ("covtype", "intrusion")
@@ -85,8 +89,6 @@ def parts(size: Size, repeats: int) -> list[Part]:
 
 def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     """One fit, and every classifier of the panel on its rows."""
-    from understudy.evaluation.classifiers import PANELS
-
     (seed,), dataset, panel = repeats, settings["dataset"], settings["panel"]
     data = split(dataset)
     found: dict[str, Any] = {}
@@ -109,12 +111,6 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 def judge(panel: str, classifier: str, rows: Any, data: Split) -> dict[str, float]:
     """One classifier of a panel, trained on `rows` and scored on the real test rows; F1 also weighted by the classes' rows."""
-    from sklearn.metrics import f1_score
-
-    from understudy.evaluation.classifiers import PANELS
-    from understudy.evaluation.features import Featuriser, Rows, prepare
-    from understudy.evaluation.scores import metrics, place_of, predict
-
     target = data.schema.target
     features = Featuriser(data.schema, target)
     learnt = features.rows(thinned(rows, target, MOST_ROWS[panel]))
@@ -136,9 +132,7 @@ def summary(runs: Sequence[Row]) -> list[Row]:
 
     A seed that lacks a classifier which another seed has is left out: its mean would be over other classifiers.
     """
-    cells: dict[tuple[str, Any, str], list[Row]] = {}
-    for run in runs:
-        cells.setdefault((run["dataset"], run["epsilon"], run["panel"]), []).append(run)
+    cells = grouped(runs, "dataset", "epsilon", "panel")
     made: list[Row] = []
     for (dataset, epsilon, panel), found in sorted(cells.items(), key=str):
         count = max(_count(run) for run in found)

@@ -14,7 +14,7 @@ from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.machine import cores, in_a_new_process, peak_memory
 from benchmarks.methods import build
 from benchmarks.moments import Draw, judge
-from benchmarks.result import Row
+from benchmarks.result import Row, grouped
 from benchmarks.splits import held_out, split
 
 _BALANCED = Draw(50_000, 0.6)
@@ -78,13 +78,10 @@ def ablation_parts(size: Size, repeats: int) -> list[Part]:
 
 
 def ablation_summary(runs: Sequence[Row]) -> list[Row]:
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for run in runs:
-        groups.setdefault((run["dataset"], run["variant"]), []).append(run)
     return [
         {"dataset": dataset, "variant": variant, "seeds": len(mine)}
         | {k: round(float(np.mean([run[k] for run in mine])), 4) for k in ("auroc", "auprc")}
-        for (dataset, variant), mine in groups.items()
+        for (dataset, variant), mine in grouped(runs, "dataset", "variant").items()
     ]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.dpkip_images import RECIPES
 from benchmarks.methods import DELTA
-from benchmarks.result import Row
+from benchmarks.result import Row, grouped
 from benchmarks.splits import split_images
 from understudy.learn.krr import one_hot
 from understudy.methods import OneLook, OneLookConvNet
@@ -73,7 +73,7 @@ def regression(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Meas
     what = settings.get("what") or ("one look" if settings["part"] == "before" else "labels fitted")
     recipe |= REGRESSION[what] | ({"steps": 3, "batch": 50} if small else {})
     began = time.perf_counter()
-    seeds = {"random_state": seed, "unsafe_noise_seed": 100 + seed}
+    seeds: dict[str, Any] = {"random_state": seed, "unsafe_noise_seed": 100 + seed}
     made = OneLook(settings["epsilon"], DELTA, settings["per_class"], **recipe, **seeds).fit(train)
     return [{"accuracy": made.score(test), "seconds": time.perf_counter() - began}]
 
@@ -82,8 +82,8 @@ def convnets(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measur
     """A look, networks on its samples before and after the correction, and distilled sets of several sizes."""
     (seed,), small, part = repeats, settings.get("small", False), settings["part"]
     train, test = split_images(settings["dataset"], final=part in ("ours", "before"), small=small)
-    what = settings.get("what")
-    change = dict(LABELS[what] if part == "choose" else ingredients(settings["dataset"])[what or "all"])
+    what = settings.get("what", "all")
+    change = dict(LABELS[what] if part == "choose" else ingredients(settings["dataset"])[what])
     change |= {"correct_share": 0.0} if part == "before" else {}
     hard, moved = change.pop("hard", False), change.pop("moved", True)
     recipe = {**RECIPES[settings["dataset"]]["convnet"], **change, **(SMALL if small else {})}
@@ -157,19 +157,13 @@ KEYS = ("part", "dataset", "epsilon", "learner", "what", "per_class", "labels_by
 
 def summary(runs: Sequence[Row]) -> list[Row]:
     """In per cent: the mean over seeds, with the least and the greatest."""
-    groups: dict[tuple[Any, ...], list[float]] = {}
-    for run in runs:
-        groups.setdefault(tuple(run.get(key) for key in KEYS), []).append(100 * run["accuracy"])
-    return [
-        {
-            **dict(zip(KEYS, group, strict=True)),
-            "runs": len(found),
-            "mean": round(float(np.mean(found)), 2),
-            "low": round(min(found), 2),
-            "high": round(max(found), 2),
-        }
-        for group, found in groups.items()
-    ]
+    found: list[Row] = []
+    for group, mine in grouped(runs, *KEYS).items():
+        scores = [100 * run["accuracy"] for run in mine]
+        told = {"mean": float(np.mean(scores)), "low": min(scores), "high": max(scores)}
+        told = {name: round(value, 2) for name, value in told.items()}
+        found.append({**dict(zip(KEYS, group, strict=True)), "runs": len(mine), **told})
+    return found
 
 
 BENCHMARK = Benchmark(

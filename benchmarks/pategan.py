@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from benchmarks.declare import Benchmark, Part, Quote, Size
 from benchmarks.methods import label
 from benchmarks.quoting import GANS_MISS, HOW, NOT_PUBLIC, epsilon_part, epsilon_quote, quote
+from benchmarks.result import Results
 from benchmarks.synthetic import part
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from benchmarks.result import Results
 
 # Table 1: classifier -> (GAN, PATE-GAN, DPGAN) by AUROC, then by AUPRC.
 PRINTED_1: dict[str, tuple[float, ...]] = {
@@ -178,7 +175,6 @@ TABLE_3 = Benchmark(
     title="PATE-GAN, Table 3: do classifiers rank alike on synthetic and real rows?",
     paper="PATE-GAN (ICLR 2019), Table 3 and equation 8",
     datasets=("credit",),
-    repeats={"quick": 1, "full": 1},
     parts=_parts_3,
     quotes=(
         *over_epsilon_quotes(_SRA, "SRA", "sra_auroc", PRINTED_3),
@@ -194,8 +190,6 @@ TABLE_3 = Benchmark(
 
 def _curves(result: Results) -> Mapping[str, Figure]:
     """One curve a method, for each metric."""
-    from matplotlib.figure import Figure
-
     drawn: dict[str, Figure] = {}
     for metric in _METRICS:
         figure = Figure(figsize=(5, 3.5))
@@ -219,7 +213,6 @@ FIGURES = Benchmark(
     title="PATE-GAN, Figures 1 and 2: usefulness over epsilon",
     paper="PATE-GAN (ICLR 2019), Figures 1 and 2",
     datasets=("credit",),
-    repeats={"quick": 1, "full": 1},
     parts=over_epsilon,
     quotes=tuple(
         epsilon_quote("Figures 1 and 2: mean over the classifiers", "credit", method, epsilon, metric, metric, None)

@@ -31,7 +31,6 @@ TABLE_4 = Benchmark(
     title="PATE-GAN, Table 4: the number of teachers",
     paper="PATE-GAN (ICLR 2019), Table 4",
     datasets=("credit",),
-    repeats={"quick": 1, "full": 1},
     parts=_parts_4,
     quotes=tuple(
         quote(

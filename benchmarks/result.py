@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -41,10 +41,7 @@ class Results:
 
     def by_table(self) -> dict[str, list[Row]]:
         """The rows of each of the paper's tables, in the order in which they were declared."""
-        found: dict[str, list[Row]] = {}
-        for row in self.table("rows"):
-            found.setdefault(row["table"], []).append(row)
-        return found
+        return {table: rows for (table,), rows in grouped(self.table("rows"), "table").items()}
 
     def measured(self, part: str, name: str) -> Row:
         """Mean, interval and spread of one measurement."""
@@ -86,9 +83,26 @@ def _line(cells: Iterable[Any]) -> str:
     return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
 
-def select(rows: Iterable[Row], **wanted: Any) -> Iterable[Any]:
+def select(rows: Iterable[Row], **wanted: Any) -> Iterator[Row]:
     """The rows that have these values."""
     return (row for row in rows if all(row.get(name) == value for name, value in wanted.items()))
+
+
+def grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]:
+    """The rows that agree in these columns, together."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.get(key) for key in keys), []).append(row)
+    return groups
+
+
+def number(value: float | None, large: str = ",.0f") -> str:
+    """As people read it: three places after the point, fewer where it is large."""
+    return "" if value is None else f"{value:.3f}" if abs(value) < 10 else f"{value:{large}}"
+
+
+def brief(value: float | None) -> str:
+    return number(value, ".1f")
 
 
 def result_path(folder: str | Path, benchmark: str, size: str) -> Path:

@@ -134,7 +134,7 @@ def _run(plans: Sequence[Plan], store: Cache, options: Options) -> Iterator[Resu
     """Every batch from the file of an interrupted run or measured now; each result when its last batch is there."""
     started = time.monotonic()
     tasks = {task[3]: task for plan in plans for task in plan.tasks()}
-    done = {k: batch for k in tasks if (batch := store.get(k)) is not None}
+    done = {k: batch for k in tasks if (batch := store.batch(k)) is not None}
     kept = frozenset(done)
     missing = sorted((task for k, task in tasks.items() if k not in done), key=lambda task: task[0])
     alone = any(plan.benchmark.alone for plan in plans)
@@ -165,7 +165,7 @@ def _run(plans: Sequence[Plan], store: Cache, options: Options) -> Iterator[Resu
     )
     for k, batch in measured:
         if batch.error is None:
-            store.add(k, batch)
+            store.add_batch(k, batch)
         done[k] = batch
         yield from finished()
     if all(batch.error is None for batch in done.values()):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
 
-if TYPE_CHECKING:
-    from understudy.images import ImageDataset
+from understudy import datasets, images
+from understudy.images import ImageDataset
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,6 @@ def split(name: str, seed: int = 0) -> Split:
 
     Isolet and epileptic are split as the papers do, by row.
     """
-    from understudy import datasets
-
     data: Any = datasets.load_table(name)
     frame: Any = data.frame.reset_index(drop=True)
     if name == "adult":
@@ -45,15 +45,11 @@ def held_out(whole: Split, share: float, seed: int) -> Split:
 
 
 def _divided(frame: Any, target: str, share: float, seed: int) -> Any:
-    from sklearn.model_selection import train_test_split
-
     return train_test_split(frame, test_size=share, random_state=seed, stratify=frame[target])
 
 
 def thinned(frame: Any, target: str, most: int | None, seed: int = 0, *, keep_rare: bool = True) -> Any:
     """At most so many rows; of two classes the rarer, which is what is looked for, is kept whole, up to half."""
-    import pandas as pd
-
     if most is None or len(frame) <= most:
         return frame
     sizes = frame[target].value_counts()
@@ -67,8 +63,6 @@ def thinned(frame: Any, target: str, most: int | None, seed: int = 0, *, keep_ra
 
 def split_images(name: str, *, final: bool, small: bool = False) -> tuple[ImageDataset, ImageDataset]:
     """What a method learns from, and what it is scored on: the test images, or a twelfth of the training images for choices."""
-    from understudy import images
-
     whole = images.load(name)
     order = np.random.default_rng(0).permutation(len(whole))[: 3000 if small else None]
     held = len(order) // 12

@@ -15,10 +15,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.declare import Measured, Part, Size
 from benchmarks.methods import make
 from benchmarks.splits import Split, split, thinned
+from understudy.evaluation.classifiers import missing, panel
+from understudy.evaluation.features import Featuriser, prepare
+from understudy.evaluation.ranking import feature_importance, ranking_agreement
+from understudy.evaluation.scores import fit_and_score, place_of
+from understudy.tables import Column, Schema
 
 QUICK_CLASSIFIERS = ("logistic regression", "gaussian nb", "lda", "bagging", "xgboost")
 QUICK = {"rows": 2_000, "train_rows": 8_000, "test_rows": 10_000, "quick": True}
@@ -46,9 +52,6 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 
 def _measure(settings: Mapping[str, Any], repeat: int) -> dict[str, float]:
-    from understudy.evaluation.features import Featuriser, prepare
-    from understudy.evaluation.ranking import feature_importance, ranking_agreement
-
     data = _tables(settings, repeat)
     if settings.get("leak"):
         data = _with_the_state(data, repeat)
@@ -104,8 +107,6 @@ def generator_of(settings: Mapping[str, Any], seed: int, rows: int) -> Any:
 
 def drawn(generator: Any, rows: int, schema: Any, seed: int) -> Any:
     """Synthetic rows, half of each class where there are two; a distilled set is what it is."""
-    import pandas as pd
-
     if not hasattr(generator, "sample"):
         return generator.distilled_
     labels = schema[schema.target].labels
@@ -128,10 +129,6 @@ def panel_scores(
     settings: Mapping[str, Any], features: Any, positive: Any, made: Any, judged: Any, seed: int
 ) -> dict[str, dict[str, Any]]:
     """Every classifier of the part's panel, trained on `made` and scored on `judged`."""
-    from understudy.evaluation.classifiers import missing, panel
-    from understudy.evaluation.features import prepare
-    from understudy.evaluation.scores import fit_and_score, place_of
-
     wanted = panel(settings["panel"])
     absent = missing(wanted)
     names = [name for name in settings.get("only", wanted) if name not in absent]
@@ -144,8 +141,6 @@ def panel_scores(
 
 def frame_scores(panel: str, made: Any, data: Split, seed: int = 0) -> dict[str, dict[str, Any]]:
     """The same for frames: synthetic rows, judged on the test rows of a split."""
-    from understudy.evaluation.features import Featuriser
-
     features = Featuriser(data.schema, data.schema.target)
     return panel_scores({"panel": panel}, features, data.positive, features.rows(made), features.rows(data.test), seed)
 
@@ -168,8 +163,6 @@ def _frozen(settings: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 @cache
 def _setting_a(frozen: tuple[tuple[str, Any], ...], seed: int) -> dict[str, dict[str, Any]]:
     """Setting A of a part, once a process: every epsilon is compared with it."""
-    from understudy.evaluation.features import Featuriser
-
     settings = dict(frozen)
     data = _tables(settings, seed)
     features = Featuriser(data.schema, data.schema.target)
@@ -182,8 +175,6 @@ def _with_the_state(data: Split, seed: int) -> Split:
 
     Only which of five states is which matters here, so those without a seizure get one of the four others at random.
     """
-    from understudy.tables import Column, Schema
-
     random, target = np.random.default_rng(seed), data.schema.target
     train, test = (
         frame.assign(state=np.where(frame[target] == 1, 1, random.integers(2, 6, len(frame))))

@@ -11,7 +11,7 @@ from benchmarks.pages.comparison import comparison
 from benchmarks.pages.method_tables import PAGES as METHOD_PAGES
 from benchmarks.pages.method_tables import filled
 from benchmarks.pages.summary import summary_page
-from benchmarks.result import Results, Row, read
+from benchmarks.result import Results, Row, number, read
 from understudy.errors import InputError
 
 TITLES = {
@@ -140,9 +140,9 @@ def _table(title: str, rows: Sequence[Row]) -> list[str]:
         cells = [name + (" *(unsafe)*" if any_row.get("unsafe") else "")]
         for metric in metrics:
             row = mine.get(metric)
-            cells += [_number(row["paper"] if row else None)] if papers else []
+            cells += [number(row["paper"] if row else None)] if papers else []
             cells.append(_measured(row) if row else "")
-        cells += [_number(any_row.get(kind)) for kind in kinds] if private else []
+        cells += [number(any_row.get(kind)) for kind in kinds] if private else []
         cells += [any_row.get("note") or ""] if noted else []
         lines.append("| " + " | ".join(cells) + " |")
     return [*lines, ""]
@@ -170,13 +170,7 @@ def _quick(found: Mapping[str, Results]) -> str:
 
 
 def _measured(row: Row) -> str:
-    mean = _number(row["mean"])
+    mean = number(row["mean"])
     if row.get("low") is None or row.get("high") is None or not mean:
         return mean
-    return f"{mean} ({_number(row['low'])} to {_number(row['high'])})"
-
-
-def _number(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:,.0f}"
+    return f"{mean} ({number(row['low'])} to {number(row['high'])})"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks import moments
 from benchmarks.methods import DISTILLERS, label
 from benchmarks.pages.method_tables import SETS
-from benchmarks.result import Results, Row, select
+from benchmarks.result import Results, Row, brief, select
 
 HEAD = """# Results
 
@@ -119,11 +119,11 @@ def _line(one: Headline, results: Mapping[str, Results]) -> str | None:
     paper, ours = one.says or (printed["row"], best["row"] if best else "")
     cells = [
         f"[{one.task}](results/{one.page}.md)",
-        f"{paper}: {_number(printed['paper'])}".replace(", epsilon 1", ""),
+        f"{paper}: {brief(printed['paper'])}".replace(", epsilon 1", ""),
         _epsilon(printed.get("paper_epsilon") or 1.0),
         _measured(again) + _few(again or {}),
         _both(again),
-        "–" if best is None else f"{ours}: **{_number(best['mean'])}**{_few(best)}".replace(", epsilon 1", ""),
+        "–" if best is None else f"{ours}: **{brief(best['mean'])}**{_few(best)}".replace(", epsilon 1", ""),
         _both(best),
         _measured(ceiling),
     ]
@@ -189,12 +189,8 @@ def _both(row: Row | None) -> str:
 def _measured(row: Row | None) -> str:
     if row is None or row["mean"] is None:
         return "–"
-    return _number(row["mean"]) + (" *(unsafe)*" if row.get("unsafe") and row.get("epsilon") is not None else "")
+    return brief(row["mean"]) + (" *(unsafe)*" if row.get("unsafe") and row.get("epsilon") is not None else "")
 
 
 def _epsilon(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"

@@ -28,6 +28,7 @@ from benchmarks.methods import DELTA, label
 from benchmarks.peers import make_env
 from benchmarks.splits import Split, split
 from benchmarks.synthetic import frame_scores, means
+from understudy.tables import Coded, Encoder
 
 WORKER = Path(__file__).parent / "quality_worker.py"
 EPSILON, ROWS = 1.0, 20_000
@@ -81,8 +82,6 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 def prepare(folder: Path, train: Any, schema: Any) -> Any:
     """The training rows as a peer gets them, and as ours do."""
-    from understudy.tables import Encoder
-
     encoder = Encoder(schema)
     coded = encoder.encode_codes(train)
     frame = pd.DataFrame(coded.numeric, columns=_numbers(encoder)).round(7)
@@ -129,8 +128,6 @@ def synthesise(
 
 
 def read_made(library: str, folder: Path, encoder: Any) -> Any:
-    from understudy.tables import Coded
-
     if library == "understudy":
         return pd.read_parquet(folder / "made.parquet")
     made = pd.read_csv(folder / "made.csv")
@@ -152,7 +149,6 @@ BENCHMARK = Benchmark(
     id="peers",
     title="Understudy and its peers at epsilon 1",
     datasets=("adult", "credit"),
-    repeats={"quick": 1, "full": 1},
     parts=parts,
     alone=True,
     notes=(

@@ -16,29 +16,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.generators_speed import iteration_seconds
 from benchmarks.peers.make_env import make
 from benchmarks.splits import split
+from understudy.learn import discriminators as d
+from understudy.learn.partition import shards
+from understudy.tables import Encoder
 
 WORKER = Path(__file__).parent / "smartnoise_worker.py"
 
 
 def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     """The peer, ours with its network, and ours with the paper's."""
-    from understudy.tables import Encoder
-
     del repeats
     data, teachers = split("adult"), settings["teachers"]
     cube = Encoder(data.schema).encode(data.train)
-    d = cube.shape[1]
+    width = cube.shape[1]
     peer = _theirs(cube, teachers, 5 if teachers <= 100 else 2)
     best = {"processor_seconds": min(peer["processor"]), "clock_seconds": min(peer["clock"])}
     best["updates_seconds"] = min(peer["teaching"])
     rows: list[Measured] = [{"side": "peer", **best, "torch": peer["torch"], "peer_threads": peer["threads"]}]
-    for side, hidden in {"same network": (2 * d // 3, d // 3), "depth 1": ()}.items():
+    for side, hidden in {"same network": (2 * width // 3, width // 3), "depth 1": ()}.items():
         _, seconds = iteration_seconds(data.train, data.schema, teachers, hidden, 12)
         clock, processor = seconds[2:].min(axis=0).tolist()
         own = updates(cube, teachers, hidden)
@@ -54,11 +56,6 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 def updates(cube: np.ndarray, teachers: int, hidden: tuple[int, ...]) -> float:
     """Seconds of the processor for five updates of all teachers, and nothing else."""
-    import jax
-
-    from understudy.learn import discriminators as d
-    from understudy.learn.partition import shards
-
     dealt = shards(len(cube), teachers, seed=0)
     plan = d.TeacherPlan(teachers, cube.shape[1], hidden, 64, 1e-4, dealt.width, d.one_device())
     rows = d.deal_rows(cube.astype(np.float32), np.ones(len(cube), bool), dealt, plan)
@@ -93,7 +90,6 @@ BENCHMARK = Benchmark(
     id="peers-speed",
     title="PATE-GAN's iteration against smartnoise-synth 1.0.8",
     datasets=("adult",),
-    repeats={"quick": 1, "full": 1},
     parts=parts,
     alone=True,
     notes=(

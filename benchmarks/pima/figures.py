@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.pima.quotes import TRIED
+from benchmarks.pima.honest import TRIALS
 from benchmarks.pima.scores import ROC_GRID
 from benchmarks.result import Results
 
@@ -102,7 +102,7 @@ def _gap(result: Results) -> Figure:
 
 def _honest(result: Results) -> Figure:
     """The recipe and what was tried around it, at an unconditional epsilon of 2.16."""
-    names = [name for name in TRIED if result.has("tried", f"{name}/accuracy")]
+    names = [name for name in TRIALS if result.has("tried", f"{name}/accuracy")]
     rows = [(name, result.measured("tried", f"{name}/accuracy")) for name in names]
     rows.insert(0, ("reported: the recipe, other splits", result.measured("honest", "the recipe/accuracy")))
     figure = Figure(figsize=(6.4, 0.7 + 0.2 * len(rows)), layout="constrained")

@@ -26,7 +26,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from benchmarks.pima.data import division, table
-from benchmarks.pima.quotes import TRIED
 from understudy.learn.partition import Shards
 from understudy.methods.aggregation import Aggregator
 from understudy.methods.pate import PATEClassifier
@@ -56,36 +55,36 @@ class Trial:
 
 
 RECIPE = Trial()
-# The recipe with one change each. In the order and under the names of `quotes.TRIED`.
-TRIALS: dict[str, Trial] = dict(
-    zip(
-        TRIED,
-        (
-            RECIPE,
-            *(replace(RECIPE, teachers=teachers) for teachers in (218, 109, 54, 20, 5)),
-            *(replace(RECIPE, queries=queries) for queries in (25, 50, 100, 400, 800)),
-            replace(RECIPE, asked="rows", queries=100),
-            replace(RECIPE, aggregator="lnmax"),
-            replace(RECIPE, aggregator="confident-gnmax"),
-            replace(RECIPE, teachers=54, estimator="logistic"),
-            replace(RECIPE, teachers=54, estimator="logistic, C = 1"),
-            replace(RECIPE, teachers=54, estimator="naive Bayes"),
-            replace(RECIPE, teachers=54, estimator="centroid"),
-            replace(RECIPE, teachers=54, estimator="network"),
-            replace(RECIPE, student="forest"),
-            replace(RECIPE, student="mlp"),
-            replace(RECIPE, asked="rows", queries=50),
-            replace(RECIPE, asked="rows", queries=50, semi_supervised=True),
-            replace(RECIPE, asked="rows", queries=50, selection="uncertainty"),
-            replace(RECIPE, features="all"),
-            replace(RECIPE, glucose=1.0),
-            replace(RECIPE, public_rows=0, teachers=537),
-            replace(RECIPE, public_rows=200, teachers=337),
-            *(replace(RECIPE, epsilon=epsilon) for epsilon in (1.0, 0.5)),
-        ),
-        strict=True,
-    )
-)
+_FEW: dict[str, Any] = {"asked": "rows", "queries": 50}
+# The recipe with one change each.
+TRIALS: dict[str, Trial] = {
+    name: replace(RECIPE, **change)
+    for name, change in {
+        "the recipe": {},
+        "218 teachers (two rows each)": {"teachers": 218},
+        **{f"{teachers} teachers": {"teachers": teachers} for teachers in (109, 54, 20)},
+        "5 teachers, as the thesis": {"teachers": 5},
+        **{f"{queries} queries": {"queries": queries} for queries in (25, 50, 100, 400, 800)},
+        "the 100 public rows as queries": {"asked": "rows", "queries": 100},
+        "LNMax": {"aggregator": "lnmax"},
+        "Confident-GNMax": {"aggregator": "confident-gnmax"},
+        "54 logistic regressions": {"teachers": 54, "estimator": "logistic"},
+        "54 logistic regressions, C = 1": {"teachers": 54, "estimator": "logistic, C = 1"},
+        "54 naive Bayes": {"teachers": 54, "estimator": "naive Bayes"},
+        "54 nearest centroids": {"teachers": 54, "estimator": "centroid"},
+        "54 networks": {"teachers": 54, "estimator": "network"},
+        "student: random forest": {"student": "forest"},
+        "student: network": {"student": "mlp"},
+        "50 of 100 public rows asked": _FEW,
+        "semi-supervised, 50 of 100 public rows asked": {**_FEW, "semi_supervised": True},
+        "50 public rows, the student's uncertain ones": {**_FEW, "selection": "uncertainty"},
+        "all eight features": {"features": "all"},
+        "glucose weighs as the others": {"glucose": 1.0},
+        "no public rows, reference values": {"public_rows": 0, "teachers": 537},
+        "200 public rows": {"public_rows": 200, "teachers": 337},
+        **{f"epsilon {epsilon:g}": {"epsilon": epsilon} for epsilon in (1.0, 0.5)},
+    }.items()
+}
 
 
 @dataclass(frozen=True)

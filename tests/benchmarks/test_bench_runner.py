@@ -74,14 +74,14 @@ def test_what_was_kept_is_used_only_for_the_very_same_measurement(tmp_path: Path
 
 def test_a_half_written_line_costs_one_batch_and_no_more(tmp_path: Path) -> None:
     store = cache.Cache(tmp_path / "kept")
-    store.add("a", cache.Batch([{"accuracy": 1.0}], 0.1))
+    store.add_batch("a", cache.Batch([{"accuracy": 1.0}], 0.1))
     with store.path.open("a") as file:
         file.write('{"key": "b", "measured": [{"accu')
-    store.add("c", cache.Batch([{"accuracy": 3.0}], 0.1))
+    store.add_batch("c", cache.Batch([{"accuracy": 3.0}], 0.1))
     again = cache.Cache(tmp_path / "kept")
-    assert again.get("a") == cache.Batch([{"accuracy": 1.0}], 0.1)
-    assert again.get("b") is None
-    assert again.get("c") == cache.Batch([{"accuracy": 3.0}], 0.1)
+    assert again.batch("a") == cache.Batch([{"accuracy": 1.0}], 0.1)
+    assert again.batch("b") is None
+    assert again.batch("c") == cache.Batch([{"accuracy": 3.0}], 0.1)
 
 
 def test_processes_share_the_work(tmp_path: Path, diary: Path) -> None:
