@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,10 @@ def test_every_result_on_disk_can_be_read_and_says_how_it_was_made(path: Path) -
 
 def _known(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
+
+
+def test_the_library_does_not_know_its_benchmarks() -> None:
+    sources = sorted((RESULTS.parents[1] / "src").rglob("*.py"))
+    assert sources
+    for file in sources:
+        assert not re.search(r"^\s*(?:from|import) benchmarks\b", file.read_text("utf-8"), re.MULTILINE), file
