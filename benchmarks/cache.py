@@ -15,7 +15,7 @@ from pathlib import Path
 
 import understudy
 from benchmarks.declare import Measured, Part
-from understudy._kept import Kept
+from understudy._resumable import ResultsLog
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Batch:
     error: str | None = None
 
 
-class Cache(Kept):
+class Cache(ResultsLog):
     """The batches in a file of kept results."""
 
     def batch(self, key: str) -> Batch | None:

@@ -19,9 +19,8 @@ import numpy as np
 
 from benchmarks.declare import Benchmark, Measured, Part, Quote, Size
 from benchmarks.methods import DELTA, DISTILLERS
-from understudy import images
+from understudy import DPKIP, KIP, OneLook, datasets
 from understudy.learn.convnet_training import Lessons, train_convnet
-from understudy.methods import DPKIP, KIP, OneLook
 
 # Table 1: accuracy in per cent for KIP and for DP-KIP at epsilon 1 and 10, by set and images a class.
 PRINTED_1: dict[tuple[str, int], tuple[float, float, float]] = {
@@ -61,7 +60,7 @@ RECIPES: dict[str, dict[str, dict[str, Any]]] = {
 
 def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     """One distilled set a repeat, and the accuracy on the test images of its predictor, or of a ConvNet trained on it."""
-    train, test = images.load(settings["dataset"]), images.load(settings["dataset"], "test")
+    train, test = datasets.load_images(settings["dataset"]), datasets.load_images(settings["dataset"], "test")
     found: list[Measured] = []
     for repeat in repeats:
         began = time.perf_counter()

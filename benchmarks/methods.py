@@ -17,7 +17,7 @@ _DEPENDENT = "As published: stops at a data-dependent epsilon, which is itself p
 
 @dataclass(frozen=True)
 class Method:
-    """`kind` is a class of `understudy.methods`; `quick` shrinks what only costs time."""
+    """`kind` is a class of `understudy`; `quick` shrinks what only costs time."""
 
     label: str
     kind: str = ""
@@ -104,11 +104,11 @@ def make(method: str, epsilon: float, seed: int, *, quick: bool = False, **more:
 
 
 def build(kind: str, settings: Mapping[str, Any], epsilon: float, seed: int) -> Any:
-    """A class of `understudy.methods` with these settings; epsilon and delta where it takes them."""
+    """A class of `understudy` with these settings; epsilon and delta where it takes them."""
     import inspect
 
-    from understudy import methods
+    import understudy
 
-    made = getattr(methods, kind)
+    made = getattr(understudy, kind)
     budget = {"epsilon": epsilon, "delta": DELTA} if "epsilon" in inspect.signature(made).parameters else {}
     return made(**{**budget, **settings}, random_state=seed)

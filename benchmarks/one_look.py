@@ -19,8 +19,8 @@ from benchmarks.dpkip_images import RECIPES
 from benchmarks.methods import DELTA
 from benchmarks.result import Row, grouped
 from benchmarks.splits import split_images
+from understudy import OneLook, OneLookConvNet
 from understudy.learn.krr import one_hot
-from understudy.methods import OneLook, OneLookConvNet
 from understudy.methods.distillation.convlook import Public
 from understudy.methods.distillation.matching import folded
 from understudy.methods.distillation.training import Support

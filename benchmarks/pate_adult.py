@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.declare import Benchmark, Measured, Part, Quote, Size
 from benchmarks.methods import DELTA
 from benchmarks.splits import split
-from understudy.methods import PATEClassifier
+from understudy import PATEClassifier
 
 EPSILON, TEACHERS, PUBLIC, QUERIES = 1.9, 250, 8_000, 1_000
 RUNS: dict[str, dict[str, Any]] = {

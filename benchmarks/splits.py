@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from understudy import datasets, images
+from understudy import datasets
 from understudy.images import ImageDataset
 
 
@@ -63,10 +63,10 @@ def thinned(frame: Any, target: str, most: int | None, seed: int = 0, *, keep_ra
 
 def split_images(name: str, *, final: bool, small: bool = False) -> tuple[ImageDataset, ImageDataset]:
     """What a method learns from, and what it is scored on: the test images, or a twelfth of the training images for choices."""
-    whole = images.load(name)
+    whole = datasets.load_images(name)
     order = np.random.default_rng(0).permutation(len(whole))[: 3000 if small else None]
     held = len(order) // 12
     if not final:
         return whole.take(order[:-held]), whole.take(order[-held:])
-    test = images.load(name, "test")
+    test = datasets.load_images(name, "test")
     return (whole.take(order), test.take(slice(0, 250))) if small else (whole, test)

@@ -3,7 +3,7 @@
 - Files outside docs/ that a page links to are brought in: CONTRIBUTING.md, CHANGELOG.md and SECURITY.md as pages of their
   own, everything else (results, the lock file, sources) as a file to look at.
 - A guide or method that the navigation forgot is added to it.
-- The reference of the command line is made from the commands themselves.
+- The reference of the command line is made from the commands themselves, that of the methods from the registry.
 - The info string of a tested block, `bash test`, becomes plain `bash`.
 """
 
@@ -54,6 +54,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     here = page.file.src_uri
     if here == "reference/cli.md":
         markdown = markdown.replace("<!-- commands -->", "\n".join(_commands()))
+    if here == "reference/methods.md":
+        markdown = markdown.replace("<!-- methods -->", "\n\n".join(_methods()))
 
     def led(match: re.Match[str]) -> str:
         outside = _outside(here, match[2])
@@ -85,6 +87,15 @@ def _outside(page: str, target: str) -> str | None:
 
 def _place(outside: str) -> str:
     return posixpath.join("files", outside if Path(outside).suffix else outside + ".txt")
+
+
+def _methods() -> Iterator[str]:
+    """Every method of the registry: what it does in a sentence, and its class."""
+    from understudy import registry
+
+    for entry in registry.entries():
+        yield f"{entry.sentence} (`{entry.name}`)"
+        yield f"::: {entry.module}.{entry.class_name}"
 
 
 def _commands() -> Iterator[str]:

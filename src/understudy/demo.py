@@ -17,10 +17,11 @@ import pandas as pd
 from understudy.errors import InputError
 from understudy.evaluation import evaluate
 from understudy.evaluation.classifiers import FIVE
-from understudy.methods import OneLook, PATEClassifier
 from understudy.methods.choosing import Advice, advise
+from understudy.methods.distillation.onelook import OneLook
+from understudy.methods.pate import PATEClassifier
 from understudy.privacy import Certificate, Ledger
-from understudy.privacy.spending import spending
+from understudy.release.spending import spending
 from understudy.report import Sources, write_report
 from understudy.tables import Schema, write_table
 from understudy.tables.public import schema_from_public
@@ -198,13 +199,20 @@ def _made(what: str, folder: Path, score: float, real: float, metric: str) -> Ma
 
 def _look(tables: _Tables, ledger: str, folder: Path) -> OneLook:
     """Touches private data: one look at the rows that play the sensitive ones, and two releases from it."""
-    held = Ledger(ledger).reserve(DATASET, epsilon=LOOK_EPSILON, delta=DELTA, purpose="one look")
-    distiller = OneLook(LOOK_EPSILON, DELTA, PER_CLASS, steps=300, batch=500, samples=SYNTHETIC_ROWS, random_state=0)
-    distiller.fit(tables.private, tables.target, tables.schema)
-    distiller.generator_.save(folder / "generator")
-    distiller.save(folder / "distilled")
-    certificate = distiller.generator_.certificate_
-    held.commit(epsilon=certificate.epsilon, delta=certificate.delta, certificate=certificate.to_json())
+    distiller = OneLook.from_settings(
+        epsilon=LOOK_EPSILON,
+        delta=DELTA,
+        per_class=PER_CLASS,
+        steps=300,
+        batch=500,
+        samples=SYNTHETIC_ROWS,
+        random_state=0,
+    )
+    with spending(LOOK_EPSILON, DELTA, purpose="one look", ledger=ledger, dataset=DATASET) as run:
+        distiller.fit(tables.private, tables.target, tables.schema, budget=run.budget)
+        distiller.generator_.save(folder / "generator")
+        distiller.save(folder / "distilled")
+        run.certificate = distiller.generator_.certificate_
     return distiller
 
 

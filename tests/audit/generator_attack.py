@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from understudy import DPGAN, GPATE, PATEGAN
+from understudy.audit.listening import Kind, Wrapped
 from understudy.errors import UnderstudyWarning
-from understudy.methods import DPGAN, GPATE, PATEGAN
-from understudy.methods.training import Run
 from understudy.privacy import Budget
+from understudy.privacy.noise import Shape
+from understudy.release.driver import Run
 from understudy.tables import Column, Encoder, Schema
 
 SCHEMA = Schema(
@@ -146,18 +148,12 @@ def _bound(
     return math.log((low - DELTA) / high) if low > DELTA else -math.inf
 
 
-class NoNoise:
+class NoNoise(Wrapped):
     """A noise source that forgot the noise: the mistake that the attack must notice."""
 
-    def __init__(self, source: Any) -> None:
-        self._source = source
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._source, name)
-        if name == "uniform":
-            return method
-        return lambda scale, shape: method(1e-12 if name == "gaussian" else min(scale, 0.02), shape)
+    def draw(self, kind: Kind, scale: float, shape: Shape) -> Any:
+        return super().draw(kind, 1e-12 if kind == "gaussian" else min(scale, 0.02), shape)
 
 
 def forget_the_noise(budget: Budget) -> None:
-    budget.noise = NoNoise(budget.noise)  # type: ignore[assignment]
+    budget.noise = NoNoise(budget.noise)

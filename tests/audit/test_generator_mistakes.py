@@ -20,12 +20,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
 
 from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
 
+from understudy.audit.listening import Kind, Wrapped
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn import discriminators
 from understudy.learn.partition import Shards, shards
 from understudy.methods import dpgan, generator, gpate, pategan, votes
-from understudy.methods.training import Run
 from understudy.privacy import Budget, GNMax, LNMax, PrepaidAnswers, PrepaidSteps
+from understudy.privacy.noise import NoiseSource, Shape
+from understudy.release.driver import Run
 from understudy.tables import Encoder
 
 Patch = pytest.MonkeyPatch
@@ -82,32 +84,31 @@ def nothing_but_answers_reaches_the_release() -> None:
         assert one.sample(20, random_state=0).equals(two.sample(20, random_state=0))
 
 
-class Recorded:
+class Recorded(Wrapped):
     """A noise source that remembers what it was asked for."""
 
-    def __init__(self, source: Any) -> None:
-        self.source, self.asked, self.drawn = source, [], []
+    def __init__(self, source: NoiseSource) -> None:
+        super().__init__(source)
+        self.asked: list[Any] = []
+        self.drawn: list[Any] = []
 
-    def __getattr__(self, name: str) -> Any:
-        def draw(*args: Any) -> Any:
-            found = getattr(self.source, name)(*args)
-            self.asked.append((name, *args))
-            self.drawn.append(found)
-            return found
-
-        return draw
+    def draw(self, kind: Kind, scale: float, shape: Shape) -> Any:
+        drawn = super().draw(kind, scale, shape)
+        self.asked.append((kind, scale, shape))
+        self.drawn.append(drawn)
+        return drawn
 
 
 def every_count_gets_its_own_noise_of_the_claimed_scale() -> None:
     for mechanism, name, scale in ((LNMax(0.1), "discrete_laplace", 10.0), (GNMax(7.0), "discrete_gaussian", 7.0)):
         budget = Budget(1e3, 1e-5)
-        budget.noise = Recorded(budget.noise)  # type: ignore[assignment]
+        budget.noise = heard = Recorded(budget.noise)
         PrepaidAnswers(mechanism, 50, budget).answer([[6, 5]] * 50)
-        kind, used, shape = budget.noise.asked[0]  # type: ignore[attr-defined]
+        kind, used, shape = heard.asked[0]
         assert kind == name
         assert used == pytest.approx(scale)
         assert shape == (50, 2)
-        noise = budget.noise.drawn[0]  # type: ignore[attr-defined]
+        noise = heard.drawn[0]
         assert np.all(noise.std(axis=0) > scale / 3)
 
 

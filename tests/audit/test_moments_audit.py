@@ -29,7 +29,7 @@ ROWS = 4
 def _budget(halve: bool) -> Budget:
     budget = Budget(1e6, DELTA)  # roomy, so that many releases fit; the noise below is that of epsilon 1
     if halve:
-        budget.noise = HalvedNoise(budget.noise)  # type: ignore[assignment]
+        budget.noise = HalvedNoise(budget.noise)
     return budget
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks import dpkip_images, registry
 from benchmarks.dpkip_images import PRINTED_1, PRINTED_2, SETTINGS, distiller
+from understudy import DPKIP, KIP, OneLook
 from understudy.images import ImageDataset
-from understudy.methods import DPKIP, KIP, OneLook
 
 
 def test_every_printed_figure_is_measured_and_nothing_else() -> None:
@@ -57,7 +57,7 @@ def test_a_network_learns_from_distilled_images(monkeypatch: pytest.MonkeyPatch)
         pixels[labels == 1, :, 4:] += 150
         return ImageDataset(pixels.astype(np.uint8), labels, ("left", "right"))
 
-    monkeypatch.setattr("understudy.images.load", shapes)
+    monkeypatch.setattr("understudy.datasets.load_images", shapes)
     settings = {
         "dataset": "mnist",
         "per_class": 2,

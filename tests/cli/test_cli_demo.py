@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from understudy import load
 from understudy.cli.app import main
 from understudy.demo import _fresh  # pyright: ignore[reportPrivateUsage]
-from understudy.methods import load
 from understudy.privacy import Certificate, Ledger
 
 

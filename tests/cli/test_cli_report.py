@@ -13,8 +13,8 @@ import pytest
 
 from understudy import __version__
 from understudy.cli.app import main
-from understudy.methods.bundle import Bundle, write_bundle
 from understudy.privacy import Budget, Certificate, NoisyCounts
+from understudy.release.bundle import Bundle, write_bundle
 
 
 def _run(*arguments: str) -> int:
@@ -121,6 +121,6 @@ def test_completion_knows_the_commands(shell: str) -> None:
         settings[place] = "1"
     code = "import sys; sys.argv = ['understudy']; from understudy.cli import main; main()"
     ended = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **settings}, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], env={**os.environ, **settings}, capture_output=True, text=True, timeout=1500
     )
     assert "synthesize" in ended.stdout, ended

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
 
 from small_generators import SCHEMA, table  # pyright: ignore[reportMissingImports]
 
+from understudy import PATEGAN
 from understudy.cli.app import main
-from understudy.methods import PATEGAN
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import read_table, validate_frame
 

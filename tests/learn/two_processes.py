@@ -62,8 +62,8 @@ def main(path: str) -> None:
 
 def refusal(mesh: Any) -> str:
     """Why a generator's fit does not take a mesh over processes."""
+    from understudy import PATEGAN
     from understudy.errors import InputError
-    from understudy.methods import PATEGAN
 
     try:
         PATEGAN(mesh=mesh)._check_parameters()

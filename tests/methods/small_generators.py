@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from understudy.methods import DPGAN, GAN, GPATE, PATEGAN
+from understudy import DPGAN, GAN, GPATE, PATEGAN
 from understudy.tables import Column, Schema
 
 SMALL: dict[str, tuple[Any, dict[str, Any]]] = {

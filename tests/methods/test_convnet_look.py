@@ -16,10 +16,10 @@ sys.path.append(str(Path(__file__).parent.parent / "images"))
 from small_images import bars  # pyright: ignore[reportMissingImports]
 
 import understudy
+from understudy import ImageMoments, OneLookConvNet
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.deform import Affine
-from understudy.methods import ImageMoments, OneLookConvNet
 from understudy.methods.distillation.correction import Correcting
 from understudy.methods.distillation.matching import Deformation, Matching, folded, match_samples, unfolded
 

@@ -16,10 +16,10 @@ from hypothesis.extra import numpy as arrays
 sys.path.append(str(Path(__file__).parent.parent / "images"))
 from small_images import bars  # pyright: ignore[reportMissingImports]
 
+from understudy import ImageMoments, OneLook
 from understudy.errors import InputError
 from understudy.learn.kernels import ReLUKernel
 from understudy.learn.krr import KernelRidge, one_hot
-from understudy.methods import ImageMoments, OneLook
 from understudy.methods.distillation.correction import noisy_descent
 from understudy.methods.distillation.labels import Fitting, fit_labels
 from understudy.methods.distillation.training import Support

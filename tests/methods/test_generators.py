@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 from small_generators import PRIVATE, SMALL, small
 
+from understudy import PATEGAN, load
 from understudy.errors import BudgetExceeded, InputError
-from understudy.methods import PATEGAN, load
 from understudy.privacy import DeltaEvent, GaussianEvent, GNMaxEvent, LaplaceEvent, LNMaxEvent
 from understudy.tables import Column, Schema, read_table, validate_frame
 

@@ -52,7 +52,7 @@ def table(rows: int = 3000, seed: int = 0) -> pd.DataFrame:
 
 def small(**changes: Any) -> MomentsGenerator:
     fixed = {"epsilon": 4.0, "steps": 60, "components": 12, "random_state": 0, "unsafe_noise_seed": 0}
-    return MomentsGenerator(**{**fixed, **changes})
+    return MomentsGenerator.from_settings(**{**fixed, **changes})
 
 
 @pytest.fixture(scope="module")

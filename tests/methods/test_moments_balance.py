@@ -33,11 +33,11 @@ def rows(n: int = 4000) -> pd.DataFrame:
 @pytest.fixture(scope="module", params=["gaussian", "tables"])
 def generator(request: Any) -> MomentsGenerator:
     settings: dict[str, Any] = {"model": request.param, "steps": 60, "components": 12, "unsafe_noise_seed": 0}
-    return MomentsGenerator(4.0, random_state=0, **settings).fit(rows(), schema=SCHEMA)
+    return MomentsGenerator.from_settings(epsilon=4.0, random_state=0, **settings).fit(rows(), schema=SCHEMA)
 
 
 def test_the_mix_follows_the_power_of_the_share(generator: MomentsGenerator) -> None:
-    share = float(generator.sampler_.model.ratio[1])
+    share = float(generator.model_.model.ratio[1])
     for balance in (0.0, 0.5, 1.0):
         made: Any = generator.sample(6000, random_state=0, balance=balance)
         validate_frame(made, SCHEMA)

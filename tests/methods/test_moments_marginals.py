@@ -89,7 +89,9 @@ def test_a_value_that_many_rows_share_comes_out_as_it_is() -> None:
     rate = np.where(kind == 3, rng.random(6000), np.array([0.0, 1.0, 0.3, 0.0])[kind])
     frame = pd.DataFrame({"rate": rate, "ward": rng.choice(["n", "s"], 6000)})
     columns = Column("rate", "continuous", bounds=(0, 1)), Column("ward", "categorical", categories=("n", "s"))
-    fit = MomentsGenerator(8.0, model="tables", steps=60, components=8, random_state=0, unsafe_noise_seed=0)
+    fit = MomentsGenerator.from_settings(
+        epsilon=8.0, model="tables", steps=60, components=8, random_state=0, unsafe_noise_seed=0
+    )
     made = fit.fit(frame, schema=Schema(columns)).sample(6000, random_state=0)["rate"].to_numpy()
     assert (made == 0).mean() == pytest.approx(0.4, abs=0.03)
     assert (made == 1).mean() == pytest.approx(0.2, abs=0.03)

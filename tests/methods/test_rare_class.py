@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from small_generators import small  # pyright: ignore[reportMissingImports]
 
-from understudy.methods import DPKIP, MomentsGenerator
+from understudy import DPKIP, MomentsGenerator
 from understudy.tables import Column, Schema, settle_target
 
 _DRAFT = Schema((Column("x", "continuous", bounds=(0.0, 1.0)), Column("y", "categorical")), "y")

@@ -11,22 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from understudy.audit.listening import Kind, Wrapped
 from understudy.errors import BudgetExceeded, InputError
 from understudy.privacy import ABSENT, Budget, ClippedMoments, GaussianEvent, PairTables, compose
 from understudy.privacy.clipped_moments import to_grid
+from understudy.privacy.noise import Shape
 
 
-class Silent:
+class Silent(Wrapped):
     """No noise at all: what is left is the exact statistic, so that its change can be measured."""
 
-    def discrete_gaussian(self, sigma: float, shape: Any) -> np.ndarray:
-        del sigma
+    def draw(self, kind: Kind, scale: float, shape: Shape) -> Any:
+        del kind, scale
         return np.zeros(shape, dtype=np.int64)
 
 
 def silent() -> Budget:
     budget = Budget(1e6, 1e-5)
-    budget.noise = Silent()  # type: ignore[assignment]
+    budget.noise = Silent(budget.noise)
     return budget
 
 

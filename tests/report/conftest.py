@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from html_page import NASTY
 
-from understudy.methods import MomentsGenerator
-from understudy.methods.bundle import Bundle, write_bundle
+from understudy import MomentsGenerator
 from understudy.privacy import Budget, Certificate
 from understudy.privacy.events import Event, GaussianEvent, LaplaceEvent
+from understudy.release.bundle import Bundle, write_bundle
 from understudy.tables import Column, Schema
 
 MakeRelease = Callable[..., Path]
@@ -123,6 +123,8 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     columns: dict[str, Any] = {name: rng.random(300) for name in NASTY[:6]}
     columns |= {NASTY[9]: rng.choice(labels, 300), NASTY[0] + "!": rng.random(300) < 0.5}
     frame = pd.DataFrame(columns)
-    MomentsGenerator(epsilon=5, random_state=0, steps=20).fit(frame, schema=schema).save(folder / "release")
+    MomentsGenerator.from_settings(epsilon=5, random_state=0, steps=20).fit(frame, schema=schema).save(
+        folder / "release"
+    )
     frame.to_parquet(folder / "test.parquet")
     return folder / "release", folder / "test.parquet"

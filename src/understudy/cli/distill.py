@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, check_chargeable, check_ledger, make
+from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, make, progress_bar
 from understudy.cli.report import ReportOption, check_report, write_report_for
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 
-METHODS = {"one-look": "OneLook", "one-look-convnet": "OneLookConvNet", "dpkip": "DPKIP", "kip": "KIP"}
+METHODS = registry.names("distilled")
 
 
 @app.command()
@@ -23,7 +22,7 @@ def distill(
     out: Annotated[Path, typer.Option(help="New folder for the release: records, predictor and certificate.")],
     target: Annotated[str | None, typer.Option(help="The column with the classes (tables).")] = None,
     per_class: Annotated[int, typer.Option(help="How many records a class.")] = 10,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}; we recommend the first.")] = "one-look",
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}; we recommend the first.")] = METHODS[0],
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
     delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = 1e-5,
     schema: Annotated[
@@ -40,31 +39,27 @@ def distill(
     as_json: Json = False,
 ) -> None:
     """Distil a private table or image set into a few records that train a model."""
-    from understudy.methods.bundle import check_target
+    from understudy.release.bundle import check_target
+    from understudy.release.spending import check_ledger_options, spending_of
 
-    check_ledger(ledger, dataset)
+    check_ledger_options(ledger, dataset)
     folder = check_target(out)
     check_report(report)
     given = {"per_class": per_class, "random_state": seed}
-    distiller = make(method, METHODS, epsilon, delta, given, settings or [])
+    distiller = make(registry.get(method, "distilled"), epsilon, delta, given, settings or [])
     records, named, described = _read(data, target, classes, schema)
-    held = None
-    if ledger is not None and dataset is not None:
-        from understudy.privacy import Ledger
-
-        check_chargeable(distiller)
-        held = Ledger(ledger).reserve(dataset, epsilon=epsilon, delta=delta, purpose=f"{method} {out.name}")
-    try:
-        with _progress(method, not as_json) as told:
-            distiller.fit(records, named, described, progress=told)
-    except (InputError, BudgetExceeded):
-        if held is not None and not distiller.drawn_:
-            held.release(reason="refused before anything was drawn")
-        raise
-    distiller.save(folder)
-    files = _write(distiller.distilled_, folder)
-    if held is not None:
-        held.commit(certificate=distiller.certificate_.to_json())
+    with spending_of(distiller, purpose=f"{method} {out.name}", ledger=ledger, dataset=dataset) as run:
+        with progress_bar(method, not as_json) as tell:
+            distiller.fit(
+                records,
+                named,
+                described,
+                budget=run.budget if distiller.private else None,
+                progress=lambda done, total: tell(done, total, ""),
+            )
+        distiller.save(folder)
+        files = _write(distiller.distilled_, folder)
+        run.certificate = distiller.certificate_
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
     _report(distiller, folder, files, as_json)
 
@@ -99,22 +94,9 @@ def _write(distilled: Any, folder: Path) -> list[str]:
     return ["records.csv"]
 
 
-@contextmanager
-def _progress(method: str, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
-    if not shown:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(method, total=None)
-        yield lambda done, total: bar.update(task, total=total, completed=done)
-
-
 def _report(distiller: Any, folder: Path, files: list[str], as_json: bool) -> None:
     certificate = distiller.certificate_
-    found = {
+    summary = {
         "method": distiller.method,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
@@ -126,12 +108,12 @@ def _report(distiller: Any, folder: Path, files: list[str], as_json: bool) -> No
         "unsafe": list(certificate.unsafe),
     }
     if as_json:
-        print_json(found)
+        print_json(summary)
         return
     print_table(
         f"{distiller.method}: {len(distiller.distilled_):,} distilled records",
         ["what", "value"],
-        [[k, v] for k, v in found.items()],
+        [[k, v] for k, v in summary.items()],
     )
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import EXIT_INPUT, Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, check_ledger
-from understudy.errors import BudgetExceeded, InputError
+from understudy.cli.options import DatasetOption, LedgerOption
+from understudy.errors import InputError
 
 if TYPE_CHECKING:
     from understudy.evaluation.noisy import NoisyMetrics
@@ -51,9 +51,11 @@ def evaluate(
 
     The figures are computed from real rows and are as private as those, unless made with --epsilon-metrics.
     """
-    from understudy.tables import Schema, check_writable, read_table
+    from understudy.files import check_writable
+    from understudy.release.spending import check_ledger_options
+    from understudy.tables import Schema, read_table
 
-    check_ledger(ledger, dataset)
+    check_ledger_options(ledger, dataset)
     described = None if schema is None else Schema.read(schema)
     for path in (out, certificate):
         if path is not None:
@@ -154,26 +156,17 @@ def _noisy(
 ) -> NoisyMetrics:  # fmt: skip
     """Scores with noise; what they cost the test rows is set aside in a ledger before they are drawn, if one is named."""
     from understudy.evaluation.noisy import noisy_metrics
-    from understudy.privacy import Budget, Ledger
+    from understudy.release.spending import spending
 
     if schema is None:
         raise InputError("--epsilon-metrics needs a --schema: one read off the real rows would not be public.")
-    budget = Budget(epsilon)
-    held = None
-    if ledger is not None and dataset is not None:
-        purpose = f"noisy scores of {', '.join(tables)}"
-        held = Ledger(ledger).reserve(dataset, epsilon=epsilon, delta=0.0, purpose=purpose)
-    try:
-        found = noisy_metrics(
-            test, tables, target, schema, epsilon, classifiers=classifiers, positive=positive, budget=budget
+    purpose = f"noisy scores of {', '.join(tables)}"
+    with spending(epsilon, 0.0, purpose=purpose, ledger=ledger, dataset=dataset) as run:
+        metrics = noisy_metrics(
+            test, tables, target, schema, epsilon, classifiers=classifiers, positive=positive, budget=run.budget
         )
-    except (InputError, BudgetExceeded):
-        if held is not None and not budget.events:
-            held.release(reason="refused before anything was drawn")
-        raise
-    if held is not None:
-        held.commit(certificate=found.certificate.to_json())
-    return found
+        run.certificate = metrics.certificate
+    return metrics
 
 
 def _publish(found: NoisyMetrics, certificate: Path | None, out: Path | None, json: bool) -> None:

@@ -1,13 +1,17 @@
-"""Options that several commands share: a ledger to charge, and any setting of a method as NAME=VALUE."""
+"""Options that several commands share: a ledger to charge, any setting of a method as NAME=VALUE, a progress bar."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.registry import Entry
 
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="Charge this ledger. Needs --dataset.")]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
@@ -15,43 +19,16 @@ SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
 ]
 
-
-def check_ledger(ledger: str | None, dataset: str | None) -> None:
-    """Both or neither."""
-    if (ledger is None) != (dataset is None):
-        raise InputError("--ledger and --dataset belong together: the file, and the name of the dataset in it.")
+Tell = Callable[[int, int, str], None]
+"""Called with (done, total, words)."""
 
 
-def check_chargeable(made: Any) -> None:
-    """Refuse to book in a ledger what has no epsilon that holds."""
-    if not made.private or getattr(made, "mode", None) == "as-published":
-        raise InputError(
-            "--ledger: such a run has no epsilon that holds beforehand, so there is nothing true to book. Leave --ledger "
-            "out, and treat what it makes as private; or take a method and a mode that keep to a budget."
-        )
-
-
-def make(
-    method: str,
-    methods: Mapping[str, str],
-    epsilon: float,
-    delta: float,
-    given: Mapping[str, Any],
-    extra: Sequence[str],
-) -> Any:
-    """The estimator of `method` with the options that were given; one that it does not have is refused.
+def make(entry: Entry, epsilon: float, delta: float, given: Mapping[str, Any], extra: Sequence[str]) -> Any:
+    """The estimator of a method with the options that were given; one that it does not have is refused.
 
     Epsilon and delta have options of their own, which a ledger goes by: no setting may say them by the back door.
     """
-    import inspect
-
-    from understudy import methods as ours
-    from understudy.wording import did_you_mean
-
-    if method not in methods:
-        raise InputError(f"unknown method {method!r}; known are {', '.join(methods)}.{did_you_mean(method, methods)}")
-    kind = getattr(ours, methods[method])
-    known = list(inspect.signature(kind).parameters)
+    kind = entry.load()
     chosen = {name: value for name, value in given.items() if value is not None}
     if kind.private:
         chosen |= {"epsilon": epsilon, "delta": delta}
@@ -62,10 +39,10 @@ def make(
         if name in ("epsilon", "delta"):
             raise InputError(f"--set {text!r}: say it with --{name}, which is what a ledger is charged.")
         chosen[name] = read_value(value)
-    for name in chosen:
-        if name not in known:
-            raise InputError(f"method {method!r} has no setting {name!r}.{did_you_mean(name, known)}")
-    return kind(**chosen)
+    try:
+        return kind.from_settings(**chosen)
+    except InputError as error:
+        raise InputError(f"method {entry.name!r}: {error}") from None
 
 
 def read_value(text: str) -> Any:
@@ -77,3 +54,18 @@ def read_value(text: str) -> Any:
     except json.JSONDecodeError:
         return text
     return tuple(value) if isinstance(value, list) else value
+
+
+@contextmanager
+def progress_bar(title: str, shown: bool) -> Iterator[Tell]:
+    """A bar with the time left on the error stream; nothing for machines."""
+    if not shown:
+        yield lambda done, total, words: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    with Progress(*columns, TextColumn("{task.fields[words]}"), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None, words="")
+        yield lambda done, total, words: bar.update(task, total=total, completed=done, words=words)

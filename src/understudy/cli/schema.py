@@ -105,7 +105,7 @@ def check(
 def _check_options(
     out: Path | None, epsilon: float | None, delta: float | None, ledger: str | None, dataset: str | None
 ) -> None:
-    from understudy.privacy.spending import check_ledger_options
+    from understudy.release.spending import check_ledger_options
     from understudy.tables import check_writable
     from understudy.tables.schema_file import check_schema_path
 
@@ -128,7 +128,7 @@ def _estimate(
 ) -> Schema:
     """Looks at private rows: reserve, charge, draw, write, commit, in this order, so that nothing leaves unpaid."""
     from understudy.privacy import Certificate
-    from understudy.privacy.spending import spending
+    from understudy.release.spending import spending
     from understudy.tables import estimate_schema
 
     with spending(budget.epsilon, budget.delta, purpose=f"schema {out.name}", ledger=ledger, dataset=dataset) as run:

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import (
-    DatasetOption,
-    LedgerOption,
-    SettingsOption,
-    check_chargeable,
-    check_ledger,
-    make,
-    read_value,
-)
+from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, make, progress_bar, read_value
 from understudy.cli.report import ReportOption, check_report, write_report_for
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 
-if TYPE_CHECKING:
-    from understudy.methods.training import Progress
-
-# Each method and the class that does it; the first is the one we recommend.
-METHODS = {
-    "moments": "MomentsGenerator",
-    "pategan": "PATEGAN",
-    "gpate": "GPATE",
-    "dpgan": "DPGAN",
-    "gan": "GAN",
-}
+METHODS = registry.names("generator", "table")
 
 
 @app.command()
@@ -41,7 +22,7 @@ def synthesize(
     out: Annotated[Path, typer.Option(help="File for the synthetic rows: .csv, .csv.gz, .parquet or .feather.")],
     rows: Annotated[int, typer.Option(help="How many synthetic rows. Not the private number: you choose it.")] = 1000,
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}; we recommend the first.")] = "moments",
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}; we recommend the first.")] = METHODS[0],
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
     delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = 1e-5,
     schema: Annotated[
@@ -69,39 +50,43 @@ def synthesize(
     as_json: Json = False,
 ) -> None:
     """Make synthetic rows, a release folder and a certificate from a private table."""
-    from understudy.methods.bundle import check_target
+    from understudy.release.bundle import check_target
+    from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables import Schema, check_table_path, read_table
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
-    check_ledger(ledger, dataset)
+    check_ledger_options(ledger, dataset)
     check_table_path(out)
     check_report(report)
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
     private = out.with_name(out.name + ".private") if workspace is None else workspace
-    given = {"teachers": teachers, "iterations": iterations, "mode": mode, "warm_epsilon_share": warm}
-    given |= {"warm_start": None if warm is None else "moments", "conditional": conditional or None}
-    generator = make(method, METHODS, epsilon, delta, given | {"random_state": seed}, settings or [])
+    given = {"teachers": teachers, "iterations": iterations, "mode": mode, "conditional": conditional or None}
+    if warm is not None:
+        given |= {"start.kind": "moments", "start.epsilon_share": warm}
+    entry = registry.get(method, "generator", "table")
+    generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
     frame = read_table(data)
     ours = resume or not private.exists() or not any(private.iterdir())
-    held = None
-    if ledger is not None and dataset is not None:
-        check_chargeable(generator)
-        held = _reserve(ledger, dataset, generator, private if generator.resumable else None, f"{method} {out.name}")
-    try:
-        with _progress(method, not as_json) as told:
-            generator.fit(frame, target, described, workspace=private, resume=resume, progress=told)
-    except (InputError, BudgetExceeded):
-        if held is not None and not (private / "run.json").exists() and not getattr(generator, "drawn_", False):
-            held.release(reason="refused before anything was drawn")
-            if ours:
-                _remove(private)
-        raise
-    generator.save(folder)
-    generator.sample_to(out, rows, random_state=seed)
-    if held is not None:
-        held.commit(certificate=generator.certificate_.to_json())
+    kept = private if generator.resumable else None
+    purpose = f"{method} {out.name}"
+    with spending_of(generator, purpose=purpose, ledger=ledger, dataset=dataset, workspace=kept) as run:
+        with progress_bar(method, not as_json) as tell:
+            generator.fit(
+                frame,
+                target,
+                described,
+                budget=run.budget if generator.private else None,
+                workspace=kept,
+                resume=resume,
+                progress=lambda at: tell(
+                    at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
+                ),
+            )
+        generator.save(folder)
+        generator.sample_to(out, rows, random_state=seed)
+        run.certificate = generator.certificate_
     if ours and not generator.interrupted_:
         _remove(private)
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
@@ -121,49 +106,19 @@ def sample(
     as_json: Json = False,
 ) -> None:
     """Draw synthetic rows from a release. Spends nothing."""
-    import inspect
-
-    from understudy.methods import load
     from understudy.tables import check_table_path
 
     check_table_path(out)
-    generator = load(release)
+    generator = registry.load(release)
     if not hasattr(generator, "sample_to"):
         raise InputError(f"{release} holds a {generator.__class__.__name__}, which makes no rows.")
     conditions = dict(_condition(text, generator.schema_) for text in condition or [])
-    mix = {"balance": balance} if balance else {}
-    if mix and "balance" not in inspect.signature(generator.sample_to).parameters:
-        raise InputError(f"--balance: {generator.method!r} draws classes as they were released. Leave it out.")
-    generator.sample_to(out, rows, conditions, seed, **mix)
+    generator.sample_to(out, rows, conditions, seed, **({"balance": balance} if balance else {}))
     epsilon = generator.certificate_.epsilon
     if as_json:
         print_json({"out": str(out), "rows": rows, "epsilon": epsilon, "delta": generator.certificate_.delta})
     else:
         typer.echo(f"Wrote {rows:,} rows to {out}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
-
-
-def _reserve(ledger: str, dataset: str, generator: Any, private: Path | None, purpose: str) -> Any:
-    """Set aside what the run costs, unless it is a run that goes on and was booked there when it began.
-
-    Which ledger that was is noted in the workspace `private`, before anything is drawn.
-    """
-    import json
-    import os
-
-    from understudy.learn.checkpoints import LEDGER_NOTE
-    from understudy.privacy import Ledger
-
-    book = Ledger(ledger)
-    here = {"ledger": str(book.path.resolve()), "dataset": dataset}
-    note = None if private is None else private / LEDGER_NOTE
-    if note is not None and note.exists() and json.loads(note.read_text("utf-8")) == here:
-        return None
-    held = book.reserve(dataset, epsilon=generator.epsilon, delta=generator.delta, purpose=purpose)
-    if note is not None:
-        note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(note, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            json.dump(here, file)
-    return held
 
 
 def _remove(private: Path) -> None:
@@ -185,34 +140,9 @@ def _condition(text: str, schema: Any) -> tuple[str, Any]:
     return name, read_value(value)
 
 
-@contextmanager
-def _progress(method: str, shown: bool) -> Iterator[Callable[[Progress], None] | None]:
-    if not shown:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Bar(*columns, TextColumn("{task.fields[spent]}"), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(method, total=None, spent="")
-
-        def tell(progress: Progress) -> None:
-            share = progress.iteration / progress.iterations
-            bar.update(
-                task,
-                total=progress.iterations,
-                completed=progress.iteration,
-                spent=f"{share:.0%} of the answers that are paid for",
-            )
-
-        yield tell
-
-
 def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, as_json: bool) -> None:
     certificate = generator.certificate_
-    found = {
+    summary = {
         "method": generator.method,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
@@ -225,9 +155,9 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, a
         "unsafe": list(certificate.unsafe),
     }
     if as_json:
-        print_json(found)
+        print_json(summary)
         return
-    print_table(f"{generator.method}: {rows:,} synthetic rows", ["what", "value"], [[k, v] for k, v in found.items()])
+    print_table(f"{generator.method}: {rows:,} synthetic rows", ["what", "value"], [[k, v] for k, v in summary.items()])
     if generator.interrupted_:
         typer.echo(
             f"Stopped by you. What was made so far is released and paid for; `--resume` with other --out and "

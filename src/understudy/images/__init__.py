@@ -6,11 +6,10 @@ from understudy._lazy import attach
 
 if TYPE_CHECKING:
     from understudy.images.dataset import ImageDataset
-    from understudy.images.files import load, read_npz, write_grid, write_npz
+    from understudy.images.files import read_npz, write_grid, write_npz
 
 _HOMES = {
     "ImageDataset": "understudy.images.dataset",
-    "load": "understudy.images.files",
     "read_npz": "understudy.images.files",
     "write_grid": "understudy.images.files",
     "write_npz": "understudy.images.files",
@@ -18,4 +17,4 @@ _HOMES = {
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = ["ImageDataset", "load", "read_npz", "write_grid", "write_npz"]
+__all__ = ["ImageDataset", "read_npz", "write_grid", "write_npz"]

@@ -12,12 +12,12 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.methods.aggregation import AGGREGATORS, Aggregator
-from understudy.methods.bundle import check_target
-from understudy.methods.loading import load
 from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES
 from understudy.privacy import Budget
-from understudy.privacy.spending import check_ledger_options, spending
+from understudy.registry import load
+from understudy.release.bundle import check_target
+from understudy.release.spending import check_ledger_options, spending
 from understudy.tables import (
     Column,
     Encoder,

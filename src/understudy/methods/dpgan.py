@@ -19,10 +19,10 @@ from understudy.errors import InputError
 from understudy.learn.adversarial import Design, Learner, Noise, draw_noise, make, start_critic, update
 from understudy.learn.networks import MLP
 from understudy.methods.generator import Mode, Prepared, TableGenerator
-from understudy.methods.training import Draw
 from understudy.privacy import Budget, PoissonGaussianStep, PrepaidSteps, compose
 from understudy.privacy.calibration import largest_count, smallest_noise
 from understudy.privacy.prepaid import batch_slots, step_events
+from understudy.release.driver import Draw
 
 
 class State(NamedTuple):

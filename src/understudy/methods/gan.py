@@ -27,8 +27,8 @@ from understudy.learn.adversarial import (
 )
 from understudy.methods import layout
 from understudy.methods.generator import Prepared, TableGenerator
-from understudy.methods.training import Draw
 from understudy.privacy import Budget, Certificate
+from understudy.release.driver import Draw
 
 REASON = "a GAN trained on the rows themselves, without any protection"
 

@@ -16,16 +16,17 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from understudy._private import KeepsPrivate
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.adversarial import Design, Learner, imitate, start_generator
 from understudy.learn.checkpoints import Workspace
 from understudy.learn.networks import MLP
 from understudy.learn.processes import AXIS, spans_processes
 from understudy.methods import layout, warmstart
-from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.sampling import Sampler, write_samples
-from understudy.methods.training import Progress, Run, Trainer, train
 from understudy.privacy import Budget, Certificate, NoisyCounts, Sanitised
+from understudy.release.bundle import Bundle, check_target, write_bundle
+from understudy.release.driver import Progress, Run, Trainer, train
 from understudy.tables import Encoder, Schema, estimate_schema, settle_target, validate_frame
 from understudy.tables.io import Table, as_frame
 
@@ -68,7 +69,7 @@ class Prepared:
         return imitate(self.design, steps, generator, rng, self.warm, self.classes)
 
 
-class TableGenerator(BaseEstimator):
+class TableGenerator(KeepsPrivate, BaseEstimator):
     """Base of the generators. Fitted: `certificate_`, `history_` and `schema_` are public, `private_` never is."""
 
     method: ClassVar[str]

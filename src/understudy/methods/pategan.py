@@ -38,9 +38,9 @@ from understudy.learn.discriminators import (
 )
 from understudy.learn.partition import shards
 from understudy.methods.generator import Mode, Prepared, TableGenerator
-from understudy.methods.training import Draw
 from understudy.methods.votes import Voting, plan_votes
 from understudy.privacy import Budget, GNMax, LNMax, Sanitised
+from understudy.release.driver import Draw
 
 
 class State(NamedTuple):

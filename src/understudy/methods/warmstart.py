@@ -37,11 +37,6 @@ def moments_release(
 ) -> MomentsGenerator:
     """Touches private data: a moments release for `epsilon`, charged to `budget` before its noise is drawn; it is public."""
     from understudy.methods.moments import MomentsGenerator
-    from understudy.methods.moments.codebook import Codebook
-    from understudy.methods.moments.targets import target_of
 
-    start = MomentsGenerator(epsilon, budget.delta)
-    goal = target_of(encoder.schema)
-    book = Codebook(goal.features)
-    start._learn(book.read(table), goal.read(table), book, goal, seed, BudgetShare(budget, epsilon))
-    return start
+    start = MomentsGenerator(epsilon, budget.delta, random_state=seed)
+    return start.fit(table, schema=encoder.schema, budget=BudgetShare(budget, epsilon))

@@ -100,24 +100,23 @@ class ClippedMoments:
         counts, sums, products = _sum(vectors, groups, self.clips, self.products)
         noise = budget.noise
         unit = np.asarray(self.clips) / _LENGTH
-        noisy_counts = counts + noise.discrete_gaussian(counting, n_classes)
-        noisy_sums = (sums + noise.discrete_gaussian(summing * _LENGTH, sums.shape)) * unit[:, None]
+        noisy_counts = noise.add_discrete_gaussian(counts, counting)
+        noisy_sums = noise.add_discrete_gaussian(sums, summing * _LENGTH) * unit[:, None]
         square = multiplying * _LENGTH**2
         if self.products == "full":
             noisy_products = np.zeros((n_classes, d, d))
             diagonal: Ints = np.arange(d, dtype=np.int64)
-            on = products[:, diagonal, diagonal] + noise.discrete_gaussian(square, (n_classes, d))
-            noisy_products[:, diagonal, diagonal] = on
+            noisy_products[:, diagonal, diagonal] = noise.add_discrete_gaussian(products[:, diagonal, diagonal], square)
             upper = np.triu_indices(d, 1)
             if len(upper[0]):
-                off = products[:, upper[0], upper[1]]
-                off = off + noise.discrete_gaussian(math.nextafter(square / math.sqrt(2), math.inf), off.shape)
+                beside = math.nextafter(square / math.sqrt(2), math.inf)
+                off = noise.add_discrete_gaussian(products[:, upper[0], upper[1]], beside)
                 noisy_products[:, upper[0], upper[1]] = off
                 noisy_products[:, upper[1], upper[0]] = off
             noisy_products *= unit[:, None, None] ** 2
             spread = square / math.sqrt(2) * unit**2
         elif self.products == "diagonal":
-            noisy_products = (products + noise.discrete_gaussian(square, products.shape)) * unit[:, None] ** 2
+            noisy_products = noise.add_discrete_gaussian(products, square) * unit[:, None] ** 2
             spread = square * unit**2
         else:
             noisy_products, spread = np.zeros((n_classes, 0)), np.zeros(n_classes)

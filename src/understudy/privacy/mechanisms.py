@@ -65,7 +65,7 @@ class LNMax:
 
     def _draw(self, counts: Ints, noise: NoiseSource) -> Ints:
         scale = math.nextafter(1 / self.gamma, math.inf)  # never less noise than claimed
-        return _argmax(counts + noise.discrete_laplace(scale, counts.shape), noise)
+        return _argmax(noise.add_discrete_laplace(counts, scale), noise)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class GNMax:
         return GNMaxEvent(self.sigma, count, "discrete")
 
     def _draw(self, counts: Ints, noise: NoiseSource) -> Ints:
-        return _argmax(counts + noise.discrete_gaussian(self.sigma, counts.shape), noise)
+        return _argmax(noise.add_discrete_gaussian(counts, self.sigma), noise)
 
 
 @dataclass(frozen=True)
@@ -139,14 +139,14 @@ class ConfidentGNMax:
         return self._label(counts, passed, budget.noise)
 
     def _passing(self, counts: Ints, noise: NoiseSource) -> Ints:
-        checks = counts.max(axis=1) + noise.discrete_gaussian(self.sigma_threshold, len(counts))
+        checks = noise.add_discrete_gaussian(counts.max(axis=1), self.sigma_threshold)
         return np.flatnonzero(checks >= self.threshold).astype(np.int64)
 
     def _label(self, counts: Ints, passed: Ints, noise: NoiseSource) -> Ints:
         labels = np.full(len(counts), NOT_ANSWERED, dtype=np.int64)
         if len(passed):
             chosen = counts[passed]
-            labels[passed] = _argmax(chosen + noise.discrete_gaussian(self.sigma, chosen.shape), noise)
+            labels[passed] = _argmax(noise.add_discrete_gaussian(chosen, self.sigma), noise)
         return labels
 
     def event(self, count: int, answered: int) -> ConfidentGNMaxEvent:
@@ -169,12 +169,16 @@ class NoisyCounts:
         check_positive("epsilon", self.epsilon)
         check_count("sensitivity", self.sensitivity)
 
+    def event(self) -> LaplaceEvent:
+        """What a release is charged as."""
+        return LaplaceEvent(self.epsilon)
+
     def release(self, counts: ArrayLike, budget: Budget) -> Ints:
         """The noisy counts, of the same shape. Safe to publish."""
         exact = _whole(counts)
-        budget.charge(LaplaceEvent(self.epsilon))
+        budget.charge(self.event())
         scale = math.nextafter(self.sensitivity / self.epsilon, math.inf)
-        return exact + budget.noise.discrete_laplace(scale, exact.shape)
+        return budget.noise.add_discrete_laplace(exact, scale)
 
 
 @dataclass(frozen=True)
@@ -192,13 +196,20 @@ class GaussianCounts:
         check_positive("noise_multiplier", self.noise_multiplier)
         check_count("cells", self.cells)
 
+    @property
+    def sigma(self) -> float:
+        """The noise's standard deviation on a cell."""
+        return math.nextafter(self.noise_multiplier * math.sqrt(self.cells), math.inf)
+
+    def event(self) -> GaussianEvent:
+        """What a release is charged as: each moved cell is a discrete Gaussian shifted by one, whose loss is known exactly."""
+        return GaussianEvent(self.sigma, self.cells, "discrete", integer_unit=True)
+
     def release(self, counts: ArrayLike, budget: Budget) -> Ints:
         """The noisy counts, of the same shape. Safe to publish."""
         exact = _whole(counts)
-        # Each moved cell is a discrete Gaussian with a shift of one, whose privacy loss is known exactly.
-        sigma = math.nextafter(self.noise_multiplier * math.sqrt(self.cells), math.inf)
-        budget.charge(GaussianEvent(sigma, self.cells, "discrete", integer_unit=True))
-        return exact + budget.noise.discrete_gaussian(sigma, exact.shape)
+        budget.charge(self.event())
+        return budget.noise.add_discrete_gaussian(exact, self.sigma)
 
 
 @dataclass(frozen=True)
@@ -293,11 +304,11 @@ def _noisy_sum(vectors: Floats, clip: float, sigma: float, grid: float | None, b
         total = np.zeros(dimension)
         for start in range(0, len(vectors), _CHUNK):
             total += clip_rows(vectors[start : start + _CHUNK], clip).sum(axis=0)
-        return total + budget.noise.gaussian(sigma, dimension)
+        return budget.noise.add_gaussian(total, sigma)
     whole = np.zeros(dimension, dtype=np.int64)
     for start in range(0, len(vectors), _CHUNK):
         whole += np.rint(clip_rows(vectors[start : start + _CHUNK], clip) / grid).astype(np.int64).sum(axis=0)
-    noisy: Floats = (whole + budget.noise.discrete_gaussian(sigma / grid, dimension)).astype(np.float64)
+    noisy: Floats = budget.noise.add_discrete_gaussian(whole, sigma / grid).astype(np.float64)
     return noisy * grid
 
 

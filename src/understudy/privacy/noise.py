@@ -19,8 +19,9 @@ from __future__ import annotations
 # pyright: reportUnknownArgumentType=false
 # pyright: reportPrivateImportUsage=false
 import os
+from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,16 +41,38 @@ _BELOW_ONE = 1 - 2.0**-53
 _SEED_BYTES = 48
 
 
-class NoiseSource(Protocol):
-    """What the mechanisms draw from."""
+class NoiseSource(ABC):
+    """What the mechanisms draw from. Its `add_*` are the only place where a private number becomes a noisy one."""
 
+    def add_discrete_laplace(self, exact: Ints, scale: float) -> Ints:
+        """Private whole numbers with exact Laplace noise."""
+        return exact + self.discrete_laplace(scale, exact.shape)
+
+    def add_discrete_gaussian(self, exact: Ints, sigma: float) -> Ints:
+        """Private whole numbers with exact Gaussian noise."""
+        return exact + self.discrete_gaussian(sigma, exact.shape)
+
+    def add_gaussian(self, exact: Floats, sigma: float, *, scale_is_private: bool = False) -> Floats:
+        """Private numbers with Gaussian noise. `scale_is_private`: smooth sensitivity, which only says so to audits."""
+        del scale_is_private
+        return exact + self.gaussian(sigma, exact.shape)
+
+    @abstractmethod
     def discrete_laplace(self, scale: float, shape: Shape) -> Ints: ...
+    @abstractmethod
     def discrete_gaussian(self, sigma: float, shape: Shape) -> Ints: ...
+    @abstractmethod
     def gaussian(self, sigma: float, shape: Shape) -> Floats: ...
+    @abstractmethod
     def uniform(self, shape: Shape) -> Floats: ...
 
+    def at(self, position: int) -> NoiseSource:
+        """The source for the draw at `position` of a run: this one, unless the noise must repeat."""
+        del position
+        return self
 
-class SystemNoise:
+
+class SystemNoise(NoiseSource):
     """Noise from the operating system's entropy: the only source that a guarantee rests on."""
 
     def discrete_laplace(self, scale: float, shape: Shape) -> Ints:
@@ -87,7 +110,7 @@ class SystemNoise:
         return drawn.reshape(shape)
 
 
-class UnsafeSeededNoise:
+class UnsafeSeededNoise(NoiseSource):
     """Repeatable noise for tests. Whoever knows the seed can subtract it: nothing made with it is private."""
 
     def __init__(self, seed: int) -> None:
@@ -95,7 +118,7 @@ class UnsafeSeededNoise:
         self._generator = np.random.default_rng(seed)
 
     def at(self, position: int) -> UnsafeSeededNoise:
-        """The noise of one place in a run, whatever was drawn before it: a run that is resumed repeats it."""
+        """The source for the draw at `position` of a run. It depends on nothing drawn before, so a resumed run repeats it."""
         noise = UnsafeSeededNoise(self._seed)
         noise._generator = np.random.default_rng([self._seed, position])
         return noise

@@ -30,7 +30,7 @@ from understudy.privacy.mechanisms import (
     LNMax,
     PoissonGaussianStep,
 )
-from understudy.privacy.noise import NoiseSource, UnsafeSeededNoise
+from understudy.privacy.noise import NoiseSource, SystemNoise
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -64,7 +64,7 @@ class PrepaidAnswers:
         """The noisy winner of each row of votes (`NOT_ANSWERED` where Confident-GNMax refuses). Safe to publish."""
         counts = check_votes(votes)
         self._take(len(counts), "answers")
-        noise = _noise_at(self._budget, self.used)
+        noise = self._budget.noise.at(self.used)
         if isinstance(self.mechanism, ConfidentGNMax):
             passed = self.mechanism._passing(counts, noise)[: self.answers - self.answered]
             labels = self.mechanism._label(counts, passed, noise)
@@ -114,7 +114,8 @@ class PrepaidSteps:
         self.used = 0
         self._budget = budget
         budget.charge(*step_events(mechanism, steps, rows, slots, budget.epsilon))
-        self._ahead = 0 if isinstance(budget.noise, UnsafeSeededNoise) else ahead
+        # Noise that repeats, or that an audit listens to, is drawn when it is asked for.
+        self._ahead = ahead if isinstance(budget.noise, SystemNoise) else 0
         self._threads = ThreadPoolExecutor(self._ahead) if self._ahead else None
         self._batches: deque[Future[Ints]] = deque()
         self._noises: deque[Future[Floats]] = deque()
@@ -122,7 +123,7 @@ class PrepaidSteps:
     def batch(self) -> Ints:
         """Private. The positions of the next Poisson batch, at most `slots`."""
         if self._threads is None:
-            return self._batch(_noise_at(self._budget, 2 * self.used))
+            return self._batch(self._budget.noise.at(2 * self.used))
         return self._early(self._batches, lambda: self._batch(self._budget.noise))
 
     def _batch(self, noise: NoiseSource) -> Ints:
@@ -145,15 +146,12 @@ class PrepaidSteps:
             )
         self.skip()
         sigma = math.nextafter(self.mechanism.noise_multiplier * self.mechanism.clip, math.inf)
-        return total + self._noise(sigma, len(total))
-
-    def _noise(self, sigma: float, size: int) -> Floats:
         if self._threads is None:
-            return _noise_at(self._budget, 2 * self.used + 1).gaussian(sigma, size)
-        drawn = self._early(self._noises, lambda: self._budget.noise.gaussian(sigma, size))
+            return self._budget.noise.at(2 * self.used + 1).add_gaussian(total, sigma)
+        noise = self._early(self._noises, lambda: self._budget.noise.gaussian(sigma, len(total)))
         if self.used == self.steps:
             self._threads.shutdown(wait=False, cancel_futures=True)
-        return drawn
+        return total + noise
 
     def _early(self, queue: deque[Future[T]], draw: Callable[[], T]) -> T:
         """The oldest draw of a queue, which is filled up first."""
@@ -192,7 +190,3 @@ def batch_slots(rows: int, sampling_rate: float, steps: int, epsilon: float, del
     check_count("rows", rows)
     chance = OVERFLOW_SHARE * delta / ((1 + math.exp(epsilon)) * steps)
     return max(1, min(rows, int(stats.binom.isf(chance, rows, sampling_rate)) + 1))
-
-
-def _noise_at(budget: Budget, position: int) -> NoiseSource:
-    return budget.noise.at(position) if isinstance(budget.noise, UnsafeSeededNoise) else budget.noise

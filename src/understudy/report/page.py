@@ -103,7 +103,7 @@ def _template() -> Any:
 
 def _title(releases: Sequence[Release]) -> str:
     if len(releases) == 1:
-        kind = words.kind_words(releases[0].kind, releases[0].method)
+        kind = words.release_words(releases[0].kind, releases[0].method)[0]
         return kind[0].upper() + kind[1:]
     return f"{len(releases)} private releases"
 
@@ -111,10 +111,10 @@ def _title(releases: Sequence[Release]) -> str:
 def _breath(releases: Sequence[Release], useful: Mapping[str, Any]) -> dict[str, Any]:
     rows = []
     for release, nothing in zip(releases, free(releases), strict=True):
-        name, sentence = words.method_words(release.method)
+        what, name, sentence = words.release_words(release.kind, release.method)
         rows.append(
             {
-                "what": words.kind_words(release.kind, release.method),
+                "what": what,
                 "method": name,
                 "how": sentence,
                 "size": words.size_words(release.kind, release.facts),
@@ -130,7 +130,8 @@ def _breath(releases: Sequence[Release], useful: Mapping[str, Any]) -> dict[str,
 
 def _promise(releases: Sequence[Release]) -> dict[str, Any]:
     """The odds for one row, for all releases on the page together."""
-    epsilon, delta = total(releases)
+    together = total(releases)
+    epsilon, delta, curve = together.epsilon, together.delta, together.curve
     broken = [r for r in releases if r.problem]
     odds = Odds(epsilon, delta)
     assumed = [text for r in releases for text in r.certificate.body["assumed_public"]]
@@ -143,7 +144,7 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
     units = sorted({shown(r.certificate.body["unit"]) for r in releases})
     pairs = []
     for alarms in (0.01, 0.1):
-        found = odds.found(alarms)
+        found = curve.found(alarms)
         accused, caught = round(100 * alarms), min(100, math.ceil(100 * found - 1e-9))
         pairs.append(
             {
@@ -151,6 +152,7 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
                 "accused": accused,
                 "found": found,
                 "caught": caught,
+                "bound": odds.found(alarms),
                 "out": figures.people(accused, f"{accused} of 100 people who did not take part are marked.", False),
                 "in": figures.people(caught, f"At most {caught} of 100 people who took part are marked.", True),
             }
@@ -161,10 +163,12 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
         "factor": math.exp(epsilon) if epsilon < 50 else math.inf,
         "odds": odds,
         "pairs": pairs,
-        "curve": figures.curve(odds),
+        "curve": figures.curve(curve, odds),
+        "added": together.added,
         "certainty": figures.certainty(odds),
         "posterior": odds.posterior(),
-        "guess": odds.best_guess(),
+        "guess": curve.best_guess(),
+        "gaussian": curve.gaussian_dp(),
         "failure": one_in(delta),
         "several": [(rows, odds.for_rows(rows)) for rows in (2, 5)],
         "public": public,
@@ -184,10 +188,11 @@ def _release(release: Release, nothing: bool) -> dict[str, Any]:
     ]
     label = "Shares of the cost: " + ", ".join(f"{r['name']} {percent(r['share'])}" for r in rows)
     body = certificate.body
+    kind, method, _ = words.release_words(release.kind, release.method)
     return {
         "name": shown(release.path.name or str(release.path)),
-        "kind": words.kind_words(release.kind, release.method),
-        "method": words.method_words(release.method)[0],
+        "kind": kind,
+        "method": method,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "events": rows,

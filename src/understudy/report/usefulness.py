@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy import registry
 from understudy.errors import InputError
 from understudy.report import figures, words
 from understudy.report.evaluations import Scores, read_scores
@@ -76,7 +77,7 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
     """Samples of a release beside test rows; None for a release that makes no table."""
     if release.schema is None or release.path.is_file():
         return None
-    from understudy.methods import load
+    from understudy.registry import load
     from understudy.report.compare import SHOWN_COLUMNS, as_schema_says, column_figures, correlations
     from understudy.tables import read_table
 
@@ -114,7 +115,7 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
         )
     return {
         "name": shown(release.path.name),
-        "kind": words.kind_words(release.kind, release.method),
+        "kind": words.release_words(release.kind, release.method)[0],
         "rows": len(synthetic),
         "real_rows": None if real is None else len(real),
         "columns": shown_columns,
@@ -130,7 +131,7 @@ def _predictions(release: Release, test: str | Path | None) -> dict[str, Any] | 
     """How many real test rows a classifier (or a distilled set's predictor) gets right; None where it cannot be told."""
     if test is None or release.kind not in ("classifier", "distilled") or release.path.is_file():
         return None
-    from understudy.methods import load
+    from understudy.registry import load
     from understudy.tables import read_table
 
     table = read_table(test)
@@ -158,7 +159,7 @@ def _records(release: Release) -> dict[str, Any] | None:
     """The first records of a distilled table, the target first."""
     if release.schema is None or release.path.is_file():
         return None
-    from understudy.methods import load
+    from understudy.registry import load
     from understudy.tables.io import as_frame
 
     frame = as_frame(load(release.path).distilled_)
@@ -185,6 +186,11 @@ def _correlations(found: Any) -> dict[str, Any]:
     }
 
 
+def _makes_images(method: str) -> bool:
+    entry = registry.find(method)
+    return entry is not None and entry.kind == "generator" and "images" in entry.takes
+
+
 def _pictures(release: Release) -> dict[str, Any] | None:
     """A grid of a release's pictures, class by class; None for a release that has none."""
     if "images" in release.arrays:
@@ -192,8 +198,8 @@ def _pictures(release: Release) -> dict[str, Any] | None:
         if labels is not None and len(labels) == len(images):
             images = images[np.argsort(labels, kind="stable")]
         everything = len(images)
-    elif release.method == "image-moments" and release.path.is_dir():
-        from understudy.methods import load
+    elif release.kind == "generator" and _makes_images(release.method) and release.path.is_dir():
+        from understudy.registry import load
 
         model = load(release.path)
         drawn = model.sample(PICTURES, random_state=0, labels=np.sort(np.arange(PICTURES) % len(model.classes_)))

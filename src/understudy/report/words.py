@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from understudy import registry
 from understudy.privacy.events import (
     ConfidentGNMaxEvent,
     DeltaEvent,
@@ -23,83 +24,26 @@ from understudy.report.text import number, shown
 _FEW = 3  # more noisy statistics than this are told as one
 _MOST = 40  # rows for what left the table
 
-KINDS: dict[str, str] = {
-    "classifier": "a classifier",
-    "generator": "a generator of synthetic rows",
-    "distilled": "a distilled set of records",
-    "images": "a distilled set of images",
-    "histogram": "a histogram",
-    "metrics": "scores of models on real test rows",
-}
-
-# What each method is, in one sentence; the paper is on its page of the documentation.
-METHODS: dict[str, tuple[str, str]] = {
-    "pate": (
-        "PATE",
-        "Many teachers, each trained on its own part of the rows, vote on labels for public rows. Only the noisy "
-        "winner of each vote leaves, and a student learns from those labels.",
-    ),
-    "moments": (
-        "moments",
-        "A few statistics of the whole table (counts, means, how columns vary together) are released once, with noise. "
-        "Everything else is computed from those noisy statistics.",
-    ),
-    "pategan": (
-        "PATE-GAN",
-        "A generator learns to fool a student that saw only noisy votes of many teachers, each trained on its own part "
-        "of the rows.",
-    ),
-    "gpate": (
-        "G-PATE",
-        "Teachers, each with its own part of the rows, tell a generator in which direction to improve; only a noisy "
-        "vote on the direction leaves.",
-    ),
-    "dpgan": (
-        "DP-GAN",
-        "A generator plays against a critic whose every learning step is clipped for each row and blurred with noise.",
-    ),
+# Releases that no method of the registry makes: what is released, a name, and a sentence.
+_OTHERS: dict[str, tuple[str, str, str]] = {
     "noisy-metrics": (
+        "scores of models on real test rows",
         "noisy counts",
-        "Models trained on synthetic rows are tried on real ones; only how many they got right, and how their scores spread, leaves, "
-        "each count with noise.",
-    ),
-    "gan": ("GAN", "A generator without any protection, as a ceiling to compare with."),
-    "kip": (
-        "KIP",
-        "A few records are shaped until a model trained on them does as well as one trained on all. Run on a private "
-        "release it costs nothing more; run on real rows it protects nobody.",
-    ),
-    "one-look": (
-        "one look",
-        "A few statistics of the whole table are released once, with noise. A few records are then shaped until a model "
-        "trained on them does as well as one trained on endless samples from those statistics.",
-    ),
-    "one-look-convnet": (
-        "one look, for networks",
-        "A few statistics of all images are released once, with noise; what networks learn from them is then corrected by a "
-        "second noisy look. A few images are shaped until a network trained on them does as well as those.",
-    ),
-    "image-moments": (
-        "image moments",
-        "Counts, means and how pixels (and edges, unless left out) vary together are released once, with noise. Everything "
-        "else is computed from those noisy statistics.",
-    ),
-    "dpkip": (
-        "DP-KIP",
-        "A few records are shaped until a model trained on them does well on the real rows; each step is clipped for "
-        "each row and blurred with noise.",
+        "Models trained on synthetic rows are tried on real ones; only how many they got right, and how their scores "
+        "spread, leaves, each count with noise.",
     ),
 }
+_KINDS = {**registry.RELEASES, "images": "a distilled set of images", "histogram": "a histogram"}
 
 
-def kind_words(kind: str, method: str = "") -> str:
-    if (kind, method) == ("generator", "image-moments"):
-        return "a generator of synthetic images"
-    return KINDS.get(kind, f"a release of kind “{shown(kind, 40)}”")
-
-
-def method_words(method: str) -> tuple[str, str]:
-    return METHODS.get(method, (shown(method, 40), ""))
+def release_words(kind: str, method: str = "") -> tuple[str, str, str]:
+    """What was released, the name of the method and a sentence on it, for people who are no engineers."""
+    entry = registry.find(method)
+    if entry is not None:
+        return entry.released if kind == entry.kind else _KINDS.get(kind, entry.released), entry.title, entry.sentence
+    if method in _OTHERS:
+        return _OTHERS[method]
+    return _KINDS.get(kind, f"a release of kind “{shown(kind, 40)}”"), shown(method, 40), ""
 
 
 def event_words(event: Event) -> tuple[str, str]:

@@ -11,15 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from understudy._private import KeepsPrivate
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.learn.kernels import ReLUKernel
 from understudy.learn.krr import KernelRidge, one_hot
-from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.distillation.domain import Domain, ImageDomain, TableDomain, restore
 from understudy.methods.distillation.training import Support
 from understudy.privacy import Budget, Certificate
 from understudy.privacy.events import check_count, check_positive
+from understudy.release.bundle import Bundle, check_target, write_bundle
 from understudy.tables import Schema, estimate_schema, validate_frame
 from understudy.tables.io import as_frame
 
@@ -36,7 +37,7 @@ class Predictor(Protocol):
     def predict_proba(self, points: np.ndarray) -> np.ndarray: ...
 
 
-class Distiller(BaseEstimator):
+class Distiller(KeepsPrivate, BaseEstimator):
     """Base of the distillers. Fitted: `distilled_` (a frame or an `ImageDataset`), `support_`, `certificate_`, `classes_`.
 
     The predictor works on `support_`, which is what was learnt; `distilled_` is the same, rounded to what the schema or a

@@ -176,10 +176,7 @@ class OneLook(Distiller):
             random_state=self.random_state,
             unsafe_noise_seed=self.unsafe_noise_seed,
         )
-        try:
-            generator.fit(data, schema.target, schema)
-        finally:
-            self.drawn_ = bool(getattr(generator, "drawn_", False))
+        generator.fit(data, schema.target, schema)
         self.generator_ = generator  # as public as the set that is distilled from it, and paid for by the same look
         plain = TableDomain(generator.schema_)
         self._fits(plain, len(data))

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from understudy._private import KeepsPrivate
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.basis import dct_basis
 from understudy.images.deform import straighten
 from understudy.images.edges import EdgeMap
 from understudy.images.upright import stand
-from understudy.methods.bundle import Bundle, check_target, write_bundle
 from understudy.methods.image_moments.edge_look import EdgeMoments, EdgePlan, edge_look
 from understudy.methods.image_moments.looks import Plan, look
 from understudy.methods.image_moments.refiner import Refiner
@@ -26,6 +26,7 @@ from understudy.privacy import Budget, Certificate, GaussianEvent
 from understudy.privacy.calibration import smallest_noise
 from understudy.privacy.clipped_moments import ClippedMoments
 from understudy.privacy.events import check_count, check_positive
+from understudy.release.bundle import Bundle, check_target, write_bundle
 
 # Longest rows that are kept whole, in units of the square root of the number of pixels (28 x 28: 9.5 and 6.5).
 _MEAN_CLIP, _SPREAD_CLIP, _TAIL_CLIP = 0.34, 0.232, 0.1
@@ -36,7 +37,7 @@ _SHOWN = 40
 _MIXTURE = ("weights", "means", "factors", "tail")
 
 
-class ImageMoments(BaseEstimator):
+class ImageMoments(KeepsPrivate, BaseEstimator):
     """Synthetic images from one private look at class means and covariances in the low frequencies of the DCT.
 
     Parameters

@@ -8,6 +8,7 @@ intervals that still hold many rows into four; an interval that is sparse, or th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +72,26 @@ class Marginal:
         low = self.edges[at]
         value = np.where(low == 0, 0.0, np.where(low == self.cells - 1, float(self.cells), low + 0.5))
         return np.where(np.diff(self.edges)[at] == 1, value, cells)
+
+
+def to_arrays(marginals: list[Marginal]) -> dict[str, np.ndarray]:
+    """What a bundle keeps of marginals, one after the other."""
+    return {
+        "edges": np.concatenate([np.zeros(0, np.int64), *(m.edges for m in marginals)]),
+        "mass": np.concatenate([np.zeros(0), *(m.mass for m in marginals)]),
+        "intervals": np.array([len(m.mass) for m in marginals], dtype=np.int64),
+    }
+
+
+def from_arrays(arrays: Mapping[str, np.ndarray], cells: Sequence[int]) -> list[Marginal]:
+    """The marginals that `to_arrays` wrote."""
+    marginals: list[Marginal] = []
+    start = edge = 0
+    for count, size in zip(arrays["intervals"].tolist(), cells, strict=False):
+        edges = arrays["edges"][edge : edge + count + 1]
+        marginals.append(Marginal(edges, arrays["mass"][start : start + count], size))
+        start, edge = start + count, edge + count + 1
+    return marginals
 
 
 def levels_of(cells: int) -> int:

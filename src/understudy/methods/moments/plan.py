@@ -126,11 +126,3 @@ def refuse_hopeless(kind: Model, rows: int, width: int, n_classes: int, epsilon:
         f"in {n_classes} classes: the noise would be larger than a class. {advice}; or drop columns, merge classes,"
         f" bring more rows{also}."
     )
-
-
-def check_delta(delta: float) -> None:
-    """Gaussian noise needs a failure probability."""
-    if not (isinstance(delta, float) and 0 < delta < 1):
-        raise InputError(
-            f"`delta` (={delta!r}) must lie strictly between 0 and 1: the noise is Gaussian. 1e-5 is usual."
-        )

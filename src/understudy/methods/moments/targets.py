@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,7 @@ class Target:
         found = pd.Series(labels, dtype=kind).take(classes).reset_index(drop=True)
         return frame.assign(**{self.column.name: found})
 
-    def class_of(self, wanted: dict[str, Any]) -> int | None:
+    def class_of(self, wanted: Mapping[str, Any]) -> int | None:
         """The class that conditions ask for, if they name one."""
         if self.column is None or not self.listed or self.column.name not in wanted:
             return None

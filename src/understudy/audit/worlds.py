@@ -1,0 +1,77 @@
+"""Small tables and pictures to audit on, with neighbours: public, made up, and the same every time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from understudy.registry import Entry
+from understudy.tables import Column, Schema
+
+TARGET = "sick"
+SCHEMA = Schema(
+    (
+        Column("age", "integer", bounds=(0, 100)),
+        Column("dose", "continuous", bounds=(0, 10)),
+        Column("ward", "categorical", categories=("north", "south", "west")),
+        Column(TARGET, "boolean"),
+    ),
+    TARGET,
+)
+
+
+def table(rows: int = 400, seed: int = 0) -> pd.DataFrame:
+    """Rows whose columns go together."""
+    rng = np.random.default_rng(seed)
+    sick = rng.random(rows) < 0.4
+    return pd.DataFrame(
+        {
+            "age": np.clip(rng.normal(45 + 15 * sick, 12), 0, 100).astype(int),
+            "dose": np.clip(rng.gamma(2 + 2 * sick), 0, 10).round(2),
+            "ward": np.where(rng.random(rows) < 0.5 + 0.3 * sick, "north", rng.choice(["south", "west"], rows)),
+            TARGET: sick,
+        }
+    )
+
+
+def with_extreme_row(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with a last row that is as far out as the schema allows."""
+    extreme = {"age": 100, "dose": 10.0, "ward": "west", TARGET: True}
+    return pd.concat([frame.iloc[:-1], pd.DataFrame([extreme])], ignore_index=True)
+
+
+def blanked(frame: pd.DataFrame) -> pd.DataFrame:
+    """The neighbour: the last row replaced by an empty one."""
+    empty = pd.DataFrame([dict.fromkeys(frame.columns)], index=[len(frame) - 1])
+    parts = [frame.iloc[:-1].astype(object), empty.astype(object)]
+    return pd.concat(parts).infer_objects()
+
+
+def pictures(number: int = 60, seed: int = 0) -> Any:
+    """Small images of two classes: a bright upper half, a bright lower half."""
+    from understudy.images import ImageDataset
+
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, number)
+    rows = np.arange(8)[None, :, None]
+    bright = np.where(labels[:, None, None] == 0, rows < 4, rows >= 4)
+    images = np.clip(200 * bright + rng.normal(30, 20, (number, 8, 8)), 0, 255).astype(np.uint8)
+    return ImageDataset(images, labels, ("upper", "lower"))
+
+
+def fit(entry: Entry, data: Any, budget: Any, **settings: Any) -> Any:
+    """A small fit of any method of the registry on `table` or `pictures`, charging `budget`."""
+    kind = entry.load()
+    estimator = kind.from_settings(
+        **{"epsilon": budget.epsilon, "delta": budget.delta, "random_state": 0, **dict(entry.quick), **settings}
+    )
+    if entry.kind == "classifier":
+        features = [name for name in data.columns if name != TARGET]
+        estimator.set_params(schema=SCHEMA, classes=(False, True))
+        public = table(60, seed=99)[features]
+        return estimator.fit(data[features], data[TARGET], public=public, budget=budget)
+    if isinstance(data, pd.DataFrame):
+        return estimator.fit(data, schema=SCHEMA, budget=budget)
+    return estimator.fit(data, budget=budget)

@@ -1,0 +1,225 @@
+"""Every method, one entry each: the only list of methods there is.
+
+It feeds the public names of the package, `load`, the command line, the words of the report, the audits, the benchmarks
+and the reference. A method is added by one entry here, or by `register` from anywhere else. Nothing is imported until a
+method's class is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from understudy.errors import InputError
+from understudy.wording import did_you_mean
+
+Kind = Literal["generator", "classifier", "distilled"]
+Takes = Literal["table", "images", "public rows"]
+Attack = Literal["replay", "ratio", "canaries"]
+
+RELEASES: dict[str, str] = {
+    "generator": "a generator of synthetic rows",
+    "classifier": "a classifier",
+    "distilled": "a distilled set of records",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method. `home` is where its class lives, "module:Class", or the class itself.
+
+    `sentence` tells people who are no engineers what it does. `attacks` are those that the audits try on it; a method
+    without privacy is attacked by none.
+    """
+
+    name: str
+    kind: Kind
+    home: str | type[Any]
+    title: str
+    sentence: str
+    takes: tuple[Takes, ...] = ("table",)
+    attacks: tuple[Attack, ...] = ("replay", "ratio", "canaries")
+    release: str = ""
+    """What is released, in words, where that is not what the kind says."""
+    quick: tuple[tuple[str, Any], ...] = ()
+    """Settings with which a small fit takes seconds, for audits and tests."""
+
+    @property
+    def class_name(self) -> str:
+        return self.home.partition(":")[2] if isinstance(self.home, str) else self.home.__name__
+
+    @property
+    def module(self) -> str:
+        return self.home.partition(":")[0] if isinstance(self.home, str) else self.home.__module__
+
+    @property
+    def released(self) -> str:
+        return self.release or RELEASES[self.kind]
+
+    def load(self) -> type[Any]:
+        """The class."""
+        if not isinstance(self.home, str):
+            return self.home
+        return getattr(importlib.import_module(self.module), self.class_name)
+
+
+_ENTRIES: dict[str, Entry] = {}
+
+
+def register(entry: Entry) -> None:
+    """Add a method; its name and the name of its class must be new."""
+    for other in _ENTRIES.values():
+        if other.name == entry.name or other.class_name == entry.class_name:
+            raise InputError(f"there is a method {other.name!r} ({other.class_name}) already: choose another name.")
+    _ENTRIES[entry.name] = entry
+
+
+def unregister(name: str) -> None:
+    """Take a method out again."""
+    _ENTRIES.pop(get(name).name)
+
+
+def entries(kind: Kind | None = None, takes: Takes | None = None) -> Iterator[Entry]:
+    """All methods in the order of their entries, the recommended one of each kind first."""
+    for entry in tuple(_ENTRIES.values()):
+        if kind in (None, entry.kind) and (takes is None or takes in entry.takes):
+            yield entry
+
+
+def names(kind: Kind | None = None, takes: Takes | None = None) -> list[str]:
+    return [entry.name for entry in entries(kind, takes)]
+
+
+def get(name: str, kind: Kind | None = None, takes: Takes | None = None) -> Entry:
+    """The method of that name, or an error that says which there are."""
+    known = names(kind, takes)
+    if name not in known:
+        raise InputError(f"unknown method {name!r}; known are {', '.join(known)}.{did_you_mean(name, known)}")
+    return _ENTRIES[name]
+
+
+def find(name: str) -> Entry | None:
+    """The method of that name, if there is one."""
+    return _ENTRIES.get(name)
+
+
+def homes() -> dict[str, str]:
+    """The module of each class that is a public name of the package."""
+    return {entry.class_name: entry.module for entry in _ENTRIES.values() if isinstance(entry.home, str)}
+
+
+def load(path: str | Path) -> Any:
+    """The classifier, generator or distilled set of a release folder."""
+    from understudy.release.bundle import read_bundle
+
+    bundle = read_bundle(path)
+    entry = find(bundle.method)
+    if entry is None:
+        raise InputError(f"{path} was made by method {bundle.method!r}, which is not known here: update understudy.")
+    try:
+        return entry.load().from_bundle(bundle)
+    except KeyError as error:
+        raise InputError(f"{path} lacks {error}: the release is damaged. Copy it again.") from None
+
+
+for _entry in (
+    Entry(
+        "moments",
+        "generator",
+        "understudy.methods.moments.generator:MomentsGenerator",
+        "moments",
+        "A few statistics of the whole table (counts, means, how columns vary together) are released once, with noise. "
+        "Everything else is computed from those noisy statistics.",
+    ),
+    Entry(
+        "pategan",
+        "generator",
+        "understudy.methods.pategan:PATEGAN",
+        "PATE-GAN",
+        "A generator learns to fool a student that saw only noisy votes of many teachers, each trained on its own part "
+        "of the rows.",
+    ),
+    Entry(
+        "gpate",
+        "generator",
+        "understudy.methods.gpate:GPATE",
+        "G-PATE",
+        "Teachers, each with its own part of the rows, tell a generator in which direction to improve; only a noisy "
+        "vote on the direction leaves.",
+    ),
+    Entry(
+        "dpgan",
+        "generator",
+        "understudy.methods.dpgan:DPGAN",
+        "DP-GAN",
+        "A generator plays against a critic whose every learning step is clipped for each row and blurred with noise.",
+    ),
+    Entry(
+        "gan",
+        "generator",
+        "understudy.methods.gan:GAN",
+        "GAN",
+        "A generator without any protection, as a ceiling to compare with.",
+        attacks=(),
+    ),
+    Entry(
+        "image-moments",
+        "generator",
+        "understudy.methods.image_moments.generator:ImageMoments",
+        "image moments",
+        "Counts, means and how pixels (and edges, unless left out) vary together are released once, with noise. "
+        "Everything else is computed from those noisy statistics.",
+        takes=("images",),
+        release="a generator of synthetic images",
+    ),
+    Entry(
+        "one-look",
+        "distilled",
+        "understudy.methods.distillation.onelook:OneLook",
+        "one look",
+        "A few statistics of the whole table are released once, with noise. A few records are then shaped until a model "
+        "trained on them does as well as one trained on endless samples from those statistics.",
+        takes=("table", "images"),
+    ),
+    Entry(
+        "one-look-convnet",
+        "distilled",
+        "understudy.methods.distillation.convlook:OneLookConvNet",
+        "one look, for networks",
+        "A few statistics of all images are released once, with noise; what networks learn from them is then corrected "
+        "by a second noisy look. A few images are shaped until a network trained on them does as well as those.",
+        takes=("images",),
+    ),
+    Entry(
+        "dpkip",
+        "distilled",
+        "understudy.methods.distillation.dpkip:DPKIP",
+        "DP-KIP",
+        "A few records are shaped until a model trained on them does well on the real rows; each step is clipped for "
+        "each row and blurred with noise.",
+        takes=("table", "images"),
+    ),
+    Entry(
+        "kip",
+        "distilled",
+        "understudy.methods.distillation.kip:KIP",
+        "KIP",
+        "A few records are shaped until a model trained on them does as well as one trained on all. Run on a private "
+        "release it costs nothing more; run on real rows it protects nobody.",
+        takes=("table", "images"),
+        attacks=(),
+    ),
+    Entry(
+        "pate",
+        "classifier",
+        "understudy.methods.pate:PATEClassifier",
+        "PATE",
+        "Many teachers, each trained on its own part of the rows, vote on labels for public rows. Only the noisy winner "
+        "of each vote leaves, and a student learns from those labels.",
+        takes=("table", "public rows"),
+    ),
+):
+    register(_entry)

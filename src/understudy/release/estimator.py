@@ -1,0 +1,135 @@
+"""The one base of everything that learns from private records and is released: checked, paid, certified, saved, loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from understudy.errors import InputError
+from understudy.privacy import Budget, Certificate, Sanitised
+from understudy.release.bundle import Bundle, check_target, write_bundle
+from understudy.release.settings import as_json, check_settings, from_names
+
+
+class Estimator(BaseEstimator):
+    """A dataclass of settings with `fit`; fitted it has a `certificate_` and can be saved.
+
+    A method says how its release becomes arrays and public facts (`_contents`) and how it comes back (`_restore`).
+    """
+
+    method: ClassVar[str]
+    private: ClassVar[bool] = True
+    """False for a ceiling to compare with: its certificate says that nothing is protected, and never verifies."""
+    resumable: ClassVar[bool] = False
+
+    epsilon: float
+    delta: float
+    random_state: int | None
+    unsafe_noise_seed: int | None
+    certificate_: Certificate
+
+    @classmethod
+    def from_settings(cls, **named: Any) -> Self:
+        """An estimator from settings by name, those of its groups included: `batch=8` finds `training.batch`."""
+        return cls(**from_names(cls, named))
+
+    def __getstate__(self) -> Any:
+        """The state for `pickle` and `copy`: refused while the model holds what is private.
+
+        The rule is a name. What a fit keeps that the guarantee does not cover (rows, teachers, votes, figures for the
+        owner's eyes) is an attribute that begins with `private_`. What may travel is a release, written by `save`.
+        """
+        held = sorted(name for name, value in vars(self).items() if name.startswith("private_") and value is not None)
+        if held:
+            raise InputError(
+                f"this {type(self).__name__} was fitted here and still holds what is private ({', '.join(held)}): it is "
+                "not pickled or copied, since whoever opens the copy would have it. Call `save(path)` and hand on that "
+                "folder; `understudy.load(path)` gives a model that can be pickled."
+            )
+        return super().__getstate__()
+
+    # ---- before and after learning -------------------------------------------------------------------------------
+
+    def _check_settings(self) -> None:
+        """Refuse a setting beyond its limit, before anything is looked at. Methods add what ties settings together."""
+        check_settings(self)
+
+    def _budget(self, given: Budget | None) -> Budget:
+        """The budget to charge: the one that was given, or one of its own."""
+        if not self.private:
+            return Budget(1.0, 1e-5)  # never charged: there is nothing that a method without privacy could pay for
+        if given is None:
+            return Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
+        if self.unsafe_noise_seed is not None and given.unsafe_noise_seed != self.unsafe_noise_seed:
+            raise InputError(
+                "`unsafe_noise_seed` is for a fit that makes its own budget: give it to the `budget` instead, "
+                "Budget(..., unsafe_noise_seed=...)."
+            )
+        return given
+
+    def _seed(self) -> int:
+        """Public randomness from `random_state`; never that of the noise."""
+        return int(np.random.SeedSequence(self.random_state).generate_state(1)[0] >> 1)
+
+    def _certify(
+        self,
+        budget: Budget,
+        kind: str,
+        facts: dict[str, Any],
+        public: Sequence[str],
+        *,
+        unit: str = "row",
+        sanitised: Sanitised | None = None,
+        unsafe: Sequence[str] = (),
+    ) -> None:
+        """Write the certificate from what the budget was charged; `public` is what is assumed to be public already."""
+        self.certificate_ = Certificate.from_budget(
+            budget,
+            release={"kind": kind, "method": self.method, **facts},
+            assumed_public=[*public, "all settings of the method, chosen without a look at the records"],
+            sanitised=sanitised,
+            unsafe=list(unsafe),
+            unit=unit,
+        )
+
+    def _certify_unprotected(self, kind: str, facts: dict[str, Any], reason: str) -> None:
+        release = {"kind": kind, "method": self.method, **facts}
+        self.certificate_ = Certificate.not_private(release=release, reason=reason)
+
+    # ---- the release ---------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the release: a new folder with what was learnt and the certificate, and nothing private."""
+        self._check_fitted()
+        write_bundle(self._contents(), check_target(path))
+
+    @classmethod
+    def from_bundle(cls, bundle: Bundle) -> Self:
+        """The estimator of a release."""
+        try:
+            estimator = cls.from_settings(**bundle.parameters["settings"])
+        except InputError as error:
+            raise InputError(f"the release has settings unknown here ({error}): update understudy.") from None
+        estimator._restore(bundle)
+        estimator.certificate_ = bundle.certificate
+        return estimator
+
+    def _contents(self) -> Bundle:
+        """What the release holds; all of it is covered by the certificate."""
+        raise NotImplementedError
+
+    def _restore(self, bundle: Bundle) -> None:
+        """Take up what `_contents` wrote."""
+        raise NotImplementedError
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings as a bundle keeps them."""
+        return as_json(self)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "certificate_"):
+            raise InputError(f"this {type(self).__name__} has learnt nothing yet. Call `fit` first.")

@@ -1,0 +1,182 @@
+"""Generators of tables: from a frame to a released model, to any number of rows. A method says how to learn the model.
+
+The order is always the same. The frame is checked against the schema; what the schema does not say is paid for; the
+method fixes its noise from what is left of the budget and charges before it draws. Sampling is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+import pandas as pd
+
+from understudy.errors import BudgetExceeded, InputError
+from understudy.learn.checkpoints import Workspace
+from understudy.privacy import Budget, Sanitised
+from understudy.release.bundle import Bundle
+from understudy.release.driver import Progress, Run
+from understudy.release.estimator import Estimator
+from understudy.release.intake import Intake, check_table, take_in
+from understudy.release.sampling import stream, write_stream
+from understudy.tables import Schema
+from understudy.tables.io import Table
+
+
+class TableModel(Protocol):
+    """What a method releases. Public."""
+
+    def draw(self, n: int, wanted: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
+        """`n` rows that fit the schema, as many as it can of those that fulfil `wanted`; others are sorted out."""
+        ...
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The numbers that the release keeps."""
+        ...
+
+
+class Learnt(NamedTuple):
+    """A model, public facts for its certificate, and what the method knows beyond them."""
+
+    model: Any
+    facts: dict[str, Any]
+    sanitised: Sanitised | None = None
+    unsafe: tuple[str, ...] = ()
+    unprotected: str | None = None
+    """Why nothing protects the rows, for a method that is not private."""
+    budget: Budget | None = None
+    """What the certificate is written from, where that is not the budget of the fit."""
+
+
+class TableGenerator(Estimator):
+    """Base of the generators of tables. Fitted: `certificate_`, `model_`, `facts_` and `schema_` are public.
+
+    A method is a dataclass of settings with `learn`, which touches private data and returns a public model, and
+    `restore`, which makes the model of a release again.
+    """
+
+    kind: ClassVar[str] = "generator"
+    schema_epsilon_share: float
+
+    def learn(self, rows: Intake) -> Learnt:
+        """Touches private data: the method. Everything that leaves is charged to `rows.budget` before it is drawn."""
+        raise NotImplementedError
+
+    def restore(self, arrays: Mapping[str, np.ndarray], schema: Schema, facts: Mapping[str, Any]) -> TableModel:
+        """The model of a release, from what `model.arrays()` and the facts of `learn` said."""
+        raise NotImplementedError
+
+    def _check_rows(self, rows: int) -> None:
+        """Refuse a table that is too small for the settings, before anything is spent."""
+        if rows < 2:
+            raise InputError("one row is not a table to learn from.")
+
+    # ---- learning ------------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        frame: Table,
+        target: str | None = None,
+        schema: Schema | None = None,
+        *,
+        budget: Budget | None = None,
+        workspace: str | Path | None = None,
+        resume: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        checkpoint_seconds: float = 60.0,
+    ) -> Self:
+        """Touches private data (`frame`). What the schema does not say is estimated at `schema_epsilon_share`.
+
+        `budget` may hold earlier charges for the same data. A method that takes long keeps checkpoints in `workspace`,
+        a folder named `*.private`; with `resume` the run in it goes on. Ctrl-C ends such a run after the current
+        iteration and leaves a generator that may be released: all of it is paid for.
+        """
+        self._check_settings()
+        if resume and not self.resumable:
+            raise InputError(
+                f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
+            )
+        table, present, given = check_table(frame, target, schema)
+        self._check_rows(len(present))
+        share = getattr(self, "schema_epsilon_share", 0.0)
+        paying = self._budget(budget)
+        files = self._workspace(table, given, workspace, resume) if self.resumable else None
+        run = Run(files, progress, checkpoint_seconds)
+        try:
+            rows = take_in(table, present, given, share if self.private else 0.0, self._seed(), paying, run)
+            learnt = self.learn(rows)
+        except (InputError, BudgetExceeded):
+            if files is not None and files.untouched:
+                files.remove()  # refused before the first draw: there is no run to resume
+            raise
+        finally:
+            if files is not None:
+                files.close()
+        self.interrupted_ = run.stopped
+        self._ready(learnt.model, learnt.facts, rows.schema)
+        facts = {**learnt.facts, "schema_estimated": rows.estimated}
+        if learnt.unprotected is not None:
+            self._certify_unprotected(self.kind, facts, learnt.unprotected)
+        else:
+            self._certify(
+                learnt.budget or paying,
+                self.kind,
+                facts,
+                [rows.assumed_public],
+                sanitised=learnt.sanitised,
+                unsafe=learnt.unsafe,
+            )
+        return self
+
+    def _workspace(self, table: pd.DataFrame, given: Schema, path: str | Path | None, resume: bool) -> Workspace | None:
+        """Touches private data: a keyed digest of the rows tells whether a run is resumed on the same table."""
+        if path is None:
+            return None
+        if self.random_state is None:
+            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
+        hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
+        digest = hashing.hash_pandas_object(table[list(given.names)], index=False).to_numpy()
+        identity = {**self._settings(), "method": self.method, "rows": len(table), **given.to_dict()}
+        return Workspace(path, identity, digest, resume=resume)
+
+    def _ready(self, model: TableModel, facts: dict[str, Any], schema: Schema) -> None:
+        self.model_, self.facts_, self.schema_ = model, facts, schema
+
+    # ---- the release ---------------------------------------------------------------------------------------------
+
+    def sample(
+        self, n: int, conditions: Mapping[str, Any] | None = None, random_state: int | None = None, **how: Any
+    ) -> pd.DataFrame:
+        """`n` synthetic rows, all of which fit the schema; with `conditions` such that fulfil them. Free."""
+        parts = list(stream(self._drawing(**how), self.schema_, n, conditions, random_state))
+        return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+    def sample_to(
+        self,
+        path: str | Path,
+        n: int,
+        conditions: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+        **how: Any,
+    ) -> None:
+        """Write `n` synthetic rows to a table file, however many they are."""
+        write_stream(self._drawing(**how), self.schema_, path, n, conditions, random_state)
+
+    def _drawing(self, **how: Any) -> TableModel:
+        """The model that rows are drawn from; a method that can draw in other ways takes them as keywords."""
+        self._check_fitted()
+        if how:
+            raise InputError(f"method {self.method!r} has no way to draw called `{next(iter(how))}`. Leave it out.")
+        return self.model_
+
+    def _contents(self) -> Bundle:
+        parameters = {"settings": self._settings(), "facts": self.facts_}
+        return Bundle(self.kind, self.method, parameters, self.model_.arrays(), self.certificate_, self.schema_)
+
+    def _restore(self, bundle: Bundle) -> None:
+        if bundle.schema is None:
+            raise InputError("the release has no schema: it is damaged. Copy it again.")
+        facts = dict(bundle.parameters["facts"])
+        self._ready(self.restore(bundle.arrays, bundle.schema, facts), facts, bundle.schema)

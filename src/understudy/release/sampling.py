@@ -1,0 +1,129 @@
+"""Rows from a released model, a bounded number at a time, none of which violates the schema. Free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from understudy.errors import InputError
+from understudy.files import whole_file
+from understudy.tables import Schema, check_table_path, write_table
+from understudy.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from understudy.release.generator import TableModel
+
+CHUNK = 1 << 16
+# A condition that fewer than one row in this many fulfils is given up.
+_PATIENCE = 2000
+
+
+def stream(
+    model: TableModel, schema: Schema, n: int, conditions: Mapping[str, Any] | None, random_state: int | None
+) -> Iterator[pd.DataFrame]:
+    """Frames of together `n` rows; conditions are checked before the first."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise InputError(f"`n` (={n!r}) must be a whole number of rows, at least 1.")
+    wanted = dict(conditions or {})
+    check_conditions(wanted, schema)
+    return _stream(model, schema, int(n), wanted, np.random.default_rng(random_state))
+
+
+def _stream(
+    model: TableModel, schema: Schema, n: int, wanted: dict[str, Any], rng: np.random.Generator
+) -> Iterator[pd.DataFrame]:
+    size = min(CHUNK, n if not wanted else max(1024, 2 * n))
+    done = tried = 0
+    while done < n:
+        frame: Any = model.draw(size, wanted, rng)[list(schema.names)]
+        if wanted:
+            frame = frame[_fulfils(frame, wanted)].reset_index(drop=True)
+        frame = frame.head(n - done)
+        done, tried = done + len(frame), tried + size
+        if len(frame):
+            yield frame
+        if tried > _PATIENCE * max(done, 100):
+            raise InputError(
+                f"condition {wanted}: {done} of {tried:,} generated rows fulfil it. This generator hardly makes such "
+                "rows; drop the condition or widen it."
+            )
+
+
+def write_stream(
+    model: TableModel,
+    schema: Schema,
+    path: str | Path,
+    n: int,
+    conditions: Mapping[str, Any] | None,
+    random_state: int | None,
+) -> None:
+    """Write `n` rows to a table file, a chunk at a time: memory does not grow with their number."""
+    import pyarrow as pa
+
+    suffix = check_table_path(path)
+    frames = stream(model, schema, n, conditions, random_state)
+    if n <= CHUNK:
+        write_table(pd.concat(list(frames), ignore_index=True), path)
+        return
+    with whole_file(path) as temporary, ExitStack() as opened:
+        writer: Any = None
+        arrow: Any = None
+        for frame in frames:
+            table = pa.Table.from_pandas(frame, preserve_index=False, schema=arrow)
+            if writer is None:
+                arrow = table.schema
+                writer = _writer(temporary, suffix, arrow, opened)
+            writer.write_table(table)
+
+
+def _writer(path: Path, suffix: str, schema: Any, opened: ExitStack) -> Any:
+    """A file that takes one table after the other, closed with `opened`."""
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    if suffix in (".parquet", ".pq"):
+        return opened.enter_context(parquet.ParquetWriter(path, schema))
+    if suffix == ".feather":
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        return opened.enter_context(pa.ipc.new_file(str(path), schema, options=options))
+    output = opened.enter_context(pa.output_stream(str(path), compression="gzip" if suffix == ".csv.gz" else None))
+    return opened.enter_context(csv.CSVWriter(output, schema))
+
+
+def check_conditions(conditions: Mapping[str, Any], schema: Schema) -> None:
+    """Refuse a condition on a column or a value that the schema does not have."""
+    for name, value in conditions.items():
+        column = schema[name]
+        if pd.isna(value):
+            known = column.nullable
+            allowed = "its values are never missing"
+        elif column.kind == "boolean":
+            known, allowed = isinstance(value, bool | np.bool_), "it is true or false"
+        elif column.categories is not None:
+            known = value in column.labels
+            allowed = f"it is one of {', '.join(map(repr, column.labels[:10]))}" + did_you_mean(
+                str(value), [str(v) for v in column.labels]
+            )
+        else:
+            low, high = column.bounds or (None, None)
+            try:
+                known = bool(low <= value <= high)  # type: ignore[operator]
+            except TypeError:
+                known = False
+            allowed = f"it lies between {low} and {high}"
+        if not known:
+            raise InputError(f"condition: column {name!r} is never {value!r}; {allowed}.")
+
+
+def _fulfils(frame: pd.DataFrame, wanted: Mapping[str, Any]) -> np.ndarray:
+    kept = np.ones(len(frame), dtype=bool)
+    for name, value in wanted.items():
+        column = frame[name]
+        hits = column.isna() if pd.isna(value) else (column == value).fillna(False)
+        kept &= hits.to_numpy(dtype=bool)
+    return kept
