@@ -57,7 +57,6 @@ COMMANDS = (
     "ledger",
     "schema",
     "data",
-    "bench",
 )
 
 
