@@ -152,6 +152,12 @@ def test_the_audits_try_it_and_notice_a_wrong_sensitivity(monkeypatch: pytest.Mo
     assert ratio(replay(fit, frame, worlds.blanked(frame), 2.0, 1e-5)).worst > 1
 
 
+def test_the_guide_for_contributors_shows_this_very_method() -> None:
+    root = Path(__file__).parents[2]
+    code = Path(__file__).read_text("utf-8").split("# --8<-- [start:method]\n")[1].split("# --8<-- [end:method]")[0]
+    assert code.strip() in (root / "CONTRIBUTING.md").read_text("utf-8")
+
+
 def test_a_name_is_given_once(entry: registry.Entry) -> None:
     with pytest.raises(understudy.InputError, match="there is a method 'columns'"):
         registry.register(entry)
