@@ -27,7 +27,7 @@ from understudy.audit.claims import Claim, claim
 from understudy.audit.listening import Diverged, Exit, Recorder, Replayer
 from understudy.audit.replay import Fit
 from understudy.audit.statistics import side_by_side, statistics
-from understudy.errors import InputError
+from understudy.errors import BudgetExceeded, InputError
 from understudy.privacy import Budget, SubsampledGaussianEvent
 from understudy.privacy.noise import NoiseSource, SystemNoise
 
@@ -100,7 +100,8 @@ def canaries(
         bound = lower_bounds(np.array(ratios[0]), np.array(ratios[1]), delta, confidence, middle=0.0)
         found.append(Attack("transcript", bound, promised))
     if "release" in attackers:
-        bound = lower_bounds(*side_by_side(*seen), delta, confidence)
+        one, two = side_by_side(*seen)
+        bound = lower_bounds(one, two, delta, confidence)
         found.append(Attack("release", bound, promised))
     return found
 
@@ -136,8 +137,8 @@ def _told(fit: Fit, other: Any, run: _Run, tape: list[Exit]) -> float:
     listener = Replayer(SystemNoise(), tape=tape)
     try:
         fit(other, run.budget(listener))
-    except Diverged:
-        return _CERTAIN  # these answers cannot come there: other questions are asked
+    except (Diverged, InputError, BudgetExceeded):
+        return _CERTAIN  # these answers cannot come there: other questions are asked, or the table is refused
     return likelihood_ratio(tape, listener.exits) if len(listener.exits) == len(tape) else _CERTAIN
 
 

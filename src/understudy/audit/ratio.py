@@ -28,6 +28,8 @@ from understudy.privacy.events import (
     SubsampledGaussianEvent,
 )
 
+_ROUNDING = 1e-6
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -42,6 +44,11 @@ class Ratio:
     def worst(self) -> float:
         """The larger of the two ratios; infinite where something moved that nothing was charged for."""
         return max(_over(self.gaussian, self.gaussian_charged), _over(self.laplace, self.laplace_charged))
+
+    @property
+    def holds(self) -> bool:
+        """Whether no shift is larger than its charge; single precision may add a millionth."""
+        return self.worst <= 1 + _ROUNDING
 
 
 def _over(moved: float, charged: float) -> float:
