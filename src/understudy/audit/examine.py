@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import pandas as pd
@@ -11,10 +12,11 @@ import pandas as pd
 from understudy.audit.bounds import CONFIDENCE
 from understudy.audit.canaries import Attack, canaries
 from understudy.audit.claims import Claim
-from understudy.audit.one_run import OneRun
-from understudy.audit.planting import blanked, plant, random_rows, worst
+from understudy.audit.one_run import OneRun, one_run
+from understudy.audit.planting import blanked, plant, random_rows, with_some, worst
 from understudy.audit.ratio import Ratio, ratio
 from understudy.audit.replay import Fit, replay
+from understudy.audit.statistics import closeness
 from understudy.errors import InputError
 from understudy.tables import Schema
 
@@ -68,10 +70,15 @@ class Audit:
             "holds": self.holds,
             "fits_a_side": self.fits,
             "replay": None if self.leaks is None else {"holds": not self.leaks, "differences": list(self.leaks)},
-            "ratio": None if self.ratio is None else {**asdict(self.ratio), "worst": self.ratio.worst},
+            "ratio": None if self.ratio is None else {**asdict(self.ratio), "worst": _finite(self.ratio.worst)},
             "attackers": {attack.attacker: asdict(attack.bound) for attack in self.attacks},
             "one_run": None if self.one_run is None else asdict(self.one_run),
         }
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity: null says that something moved for which nothing was charged."""
+    return value if math.isfinite(value) else None
 
 
 def document(audits: Sequence[Audit], *, command: str | None = None) -> dict[str, Any]:
@@ -132,3 +139,36 @@ def examine(
 def another(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Public: a table as long as this one that has nothing else in common with it but the schema."""
     return random_rows(schema, len(frame), seed=1)
+
+
+def single(
+    method: str,
+    fit: Fit,
+    here: pd.DataFrame,
+    there: pd.DataFrame,
+    schema: Schema,
+    epsilon: float,
+    delta: float,
+    *,
+    trials: Sequence[Trial] = TRIALS,
+    confidence: float = CONFIDENCE,
+    tell: Tell | None = None,
+) -> Audit:
+    """Touches private data: as `examine`, but the canaries are many, a tenth of the rows, in one fit."""
+    number = max(10, min(1000, len(here) // 10))
+    records = random_rows(schema, number, seed=2, corners=True)
+    run, promised = one_run(
+        fit,
+        lambda present: with_some(here, records, present),
+        lambda fitted: closeness(fitted, records, schema),
+        number,
+        epsilon,
+        delta,
+        confidence=confidence,
+    )
+    rest: Any = [trial for trial in trials if trial != "canaries"]
+    if not rest:
+        return Audit(method, promised, 1, confidence, one_run=run)
+    other = another(here, schema)
+    tried = examine(method, fit, here, there, other, epsilon, delta, trials=rest, confidence=confidence, tell=tell)
+    return replace(tried, fits=1, one_run=run)

@@ -20,6 +20,7 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from understudy.audit.bounds import CONFIDENCE
+from understudy.audit.claims import Claim, claim
 from understudy.audit.replay import Fit
 from understudy.errors import InputError
 from understudy.privacy import Budget
@@ -48,13 +49,14 @@ def one_run(
     delta: float,
     *,
     confidence: float = CONFIDENCE,
-) -> OneRun:
+) -> tuple[OneRun, Claim]:
     """Touches private data: one fit on `world(present)`, whose canaries `score(fitted)` then guesses, high for "there"."""
     import secrets
 
     present = np.array([secrets.randbelow(2) == 1 for _ in range(canaries)])
-    fitted = fit(world(present), Budget(epsilon, delta))
-    return guessed(score(fitted), present, delta, confidence=confidence)
+    budget = Budget(epsilon, delta)
+    fitted = fit(world(present), budget)
+    return guessed(score(fitted), present, delta, confidence=confidence), claim(budget)
 
 
 def guessed(

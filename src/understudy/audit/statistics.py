@@ -11,10 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy import special
+
+from understudy.tables import Encoder, Schema
 
 _PROJECTIONS = 4
 _ROWS = 256
 _LARGE = 1e12
+_WIDTH = 0.25
 
 
 def statistics(fitted: Any) -> dict[str, float]:
@@ -51,6 +56,26 @@ def projected(name: str, array: np.ndarray) -> Iterator[tuple[str, float]]:
         yield f"{name}.{place}", float(number)
 
 
+def closeness(fitted: Any, records: pd.DataFrame, schema: Schema) -> np.ndarray:
+    """How much a release seems to know of each of these records: higher where more of what is drawn from it lies near.
+
+    A classifier is asked how sure it is of each record's own label instead.
+    """
+    if hasattr(fitted, "predict_proba") and schema.target is not None:
+        labels = [str(label) for label in fitted.classes_]
+        sure = np.asarray(fitted.predict_proba(records[list(schema.features.names)]))
+        return sure[np.arange(len(records)), [labels.index(str(label)) for label in records[schema.target]]]
+    encoder = Encoder(schema)
+    drawn, at = encoder.encode(_drawn(fitted)), encoder.encode(records)
+    squares = (at**2).sum(axis=1)[:, None] - 2 * at @ drawn.T + (drawn**2).sum(axis=1)
+    return np.asarray(special.logsumexp(-squares / (2 * _WIDTH**2 * encoder.width), axis=1))
+
+
+def _drawn(fitted: Any) -> pd.DataFrame:
+    """Rows of a release: drawn from a generator, or those of a distilled set."""
+    return fitted.sample(16 * _ROWS, random_state=0) if hasattr(fitted, "sample") else fitted.records()
+
+
 def _figures(value: Any, name: str) -> Iterator[tuple[str, float]]:
     """All numbers in nested facts."""
     if isinstance(value, Mapping):
@@ -63,10 +88,8 @@ def _figures(value: Any, name: str) -> Iterator[tuple[str, float]]:
         yield name, float(value)
 
 
-def _moments(rows: Any, schema: Any) -> Iterator[tuple[str, float]]:
+def _moments(rows: pd.DataFrame, schema: Schema) -> Iterator[tuple[str, float]]:
     """Means and spreads of the encoded columns of sampled rows."""
-    from understudy.tables import Encoder
-
     cube = Encoder(schema).encode(rows)
     for place, (mean, spread) in enumerate(zip(cube.mean(axis=0), cube.std(axis=0), strict=True)):
         yield f"rows.mean.{place}", float(mean)
