@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from understudy.audit.fitting import fitting
-from understudy.audit.planting import blanked, plant, worst
+from understudy.audit.planting import blanked as blanked
+from understudy.audit.planting import plant, worst
 from understudy.registry import Entry
 from understudy.tables import Column, Schema
-
-__all__ = ["SCHEMA", "TARGET", "alone", "blanked", "fit", "pictures", "table", "with_extreme_row"]
 
 TARGET = "sick"
 SCHEMA = Schema(
@@ -64,6 +65,47 @@ def pictures(number: int = 60, seed: int = 0) -> Any:
     bright = np.where(labels[:, None, None] == 0, rows < 4, rows >= 4)
     images = np.clip(200 * bright + rng.normal(30, 20, (number, 8, 8)), 0, 255).astype(np.uint8)
     return ImageDataset(images, labels, ("upper", "lower"))
+
+
+def faint(number: int = 60) -> Any:
+    """Pictures that are all black, but for the last one, which is all white."""
+    from understudy.images import ImageDataset
+
+    images = np.zeros((number, 8, 8), dtype=np.uint8)
+    images[-1] = 255
+    return ImageDataset(images, np.arange(number) % 2, ("upper", "lower"))
+
+
+def with_white_picture(given: Any) -> Any:
+    """The pictures with a last one that is all white."""
+    from understudy.images import ImageDataset
+
+    images = given.images.copy()
+    images[-1] = 255
+    return ImageDataset(images, given.labels, given.classes)
+
+
+def without_last_picture(given: Any) -> Any:
+    """The neighbour: the last picture is blank, of no class, and counted nowhere."""
+    from understudy.images import BLANK, ImageDataset
+
+    labels = given.labels.copy()
+    labels[-1] = BLANK
+    return ImageDataset(given.images, labels, given.classes)
+
+
+@dataclass(frozen=True)
+class World:
+    """Where a method is attacked: two ordinary tables, two worst cases with a record to hide, and how to hide it."""
+
+    ordinary: Callable[[int], Any]
+    extreme: Callable[[], Any]
+    alone: Callable[[], Any]
+    blanked: Callable[[Any], Any]
+
+
+TABLES = World(lambda seed: table(seed=seed), lambda: with_extreme_row(table()), alone, blanked)
+PICTURES = World(lambda seed: pictures(seed=seed), lambda: with_white_picture(pictures()), faint, without_last_picture)
 
 
 def fit(entry: Entry, data: Any, budget: Any, **settings: Any) -> Any:

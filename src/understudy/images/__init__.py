@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from understudy._lazy import attach
 
 if TYPE_CHECKING:
-    from understudy.images.dataset import ImageDataset
+    from understudy.images.dataset import BLANK, ImageDataset
     from understudy.images.files import load, read_npz, write_grid, write_npz
 
 _HOMES = {
+    "BLANK": "understudy.images.dataset",
     "ImageDataset": "understudy.images.dataset",
     "load": "understudy.images.files",
     "read_npz": "understudy.images.files",
@@ -18,4 +19,4 @@ _HOMES = {
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = ["ImageDataset", "load", "read_npz", "write_grid", "write_npz"]
+__all__ = ["BLANK", "ImageDataset", "load", "read_npz", "write_grid", "write_npz"]
