@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from understudy import images
+from understudy import datasets
 from understudy.benchmarks.dpkip_images import SETTINGS
 from understudy.benchmarks.machine import machine, versions
 from understudy.evaluation.image_networks import ConvNet
@@ -69,13 +69,13 @@ class Data:
 
     def __init__(self, name: str, final: bool, small: bool) -> None:
         self.name = name
-        whole = images.load(name)
+        whole = datasets.load_images(name)
         order = np.random.default_rng(0).permutation(len(whole))
         if small:
             order = order[:3000]
         held = len(order) // 12
         self.train = whole.take(order) if final else whole.take(order[:-held])
-        self.test = images.load(name, "test") if final else whole.take(order[-held:])
+        self.test = datasets.load_images(name, "test") if final else whole.take(order[-held:])
         if small:
             self.test = self.test.take(slice(0, 500))
         self.test_rows = self.test.flat()

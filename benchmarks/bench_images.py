@@ -28,7 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from understudy import images
+from understudy import datasets, images
 from understudy.benchmarks.machine import machine, versions
 from understudy.evaluation.image_networks import ConvNet
 from understudy.images import ImageDataset
@@ -94,11 +94,11 @@ ABLATION: dict[str, dict[str, Changed]] = {
 
 def data(name: str, final: bool, small: bool) -> tuple[ImageDataset, ImageDataset]:
     """What the generator sees, and what the network is scored on."""
-    whole = images.load(name)
+    whole = datasets.load_images(name)
     order = np.random.default_rng(0).permutation(len(whole))[: 3000 if small else None]
     held = len(order) // 12
     train, test = (
-        (whole, images.load(name, "test")) if final else (whole.take(order[:-held]), whole.take(order[-held:]))
+        (whole, datasets.load_images(name, "test")) if final else (whole.take(order[:-held]), whole.take(order[-held:]))
     )
     return (train.take(order), test.take(slice(0, 250))) if small and final else (train, test)
 

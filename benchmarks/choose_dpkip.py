@@ -19,7 +19,7 @@ import jax
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from understudy import DPKIP, images
+from understudy import DPKIP, datasets
 from understudy.benchmarks import synthetic
 from understudy.benchmarks.dpkip_images import SETTINGS
 from understudy.benchmarks.machine import machine, versions
@@ -55,7 +55,7 @@ Add = Callable[[str, dict[str, Any]], None]
 def choose_images(add: Add, seeds: range, small: bool) -> None:
     """Touches the training images: fits on most of them, and scores on the others."""
     for name in ("mnist", "fashion"):
-        whole = images.load(name)
+        whole = datasets.load_images(name)
         order = np.random.default_rng(0).permutation(len(whole))[: 3000 if small else None]
         held = len(order) // 12
         train, test = whole.take(order[:-held]), whole.take(order[-held:])

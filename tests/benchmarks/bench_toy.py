@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,8 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     for repeat in repeats:
         if repeat == settings.get("interrupted_at") and os.environ.get("TOY_INTERRUPTED"):
             raise KeyboardInterrupt
-        time.sleep(settings.get("sleep", 0))
+        if repeat >= settings.get("waits_from", math.inf):
+            time.sleep(1500)  # until it is interrupted
         with Path(os.environ["TOY_DIARY"]).open("a", encoding="utf-8") as diary:
             diary.write(f"{repeat}\n")
         found.append({"accuracy": 0.5 + repeat / 100, "curve": [float(repeat), 1.0], "epsilon": 2.0, "seen": 1.5})
@@ -46,4 +48,4 @@ def benchmark(**settings: Any) -> Benchmark:
 
 
 BENCHMARK = benchmark(interrupted_at=3)
-SLOW = benchmark(sleep=0.3)
+ENDLESS = benchmark(waits_from=4)

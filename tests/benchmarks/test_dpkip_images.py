@@ -57,7 +57,7 @@ def test_a_network_learns_from_distilled_images(monkeypatch: pytest.MonkeyPatch)
         pixels[labels == 1, :, 4:] += 150
         return ImageDataset(pixels.astype(np.uint8), labels, ("left", "right"))
 
-    monkeypatch.setattr("understudy.images.load", shapes)
+    monkeypatch.setattr("understudy.datasets.load_images", shapes)
     settings = {
         "dataset": "mnist",
         "per_class": 2,

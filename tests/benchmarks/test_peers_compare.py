@@ -81,8 +81,9 @@ def test_a_peer_that_is_absent_fails_or_is_slow_is_a_row_that_says_so(
     assert "7 GB" in compare.synthesise("synthcity", "pategan", tmp_path, 5)["error"]
     assert "make peers" in compare.synthesise("dpmm", "mst", tmp_path, 5)["error"]
     monkeypatch.setattr(make_env, "interpreter", lambda name: Path(sys.executable))
-    assert "failed: ModuleNotFoundError" in compare.synthesise("dpmm", "mst", tmp_path, 60)["error"]
     assert "s by the clock" in compare.synthesise("dpmm", "mst", tmp_path, 0.001)["error"]
+    monkeypatch.setattr(compare, "PATIENCE", 1500)  # a busy machine may stretch one processor second for long
+    assert "failed: ModuleNotFoundError" in compare.synthesise("dpmm", "mst", tmp_path, 60)["error"]
     hungry = tmp_path / "hungry.py"
     hungry.write_text((PEERS / "quality_worker.py").read_text().replace("    main(", "    while True: pass\n    main("))
     monkeypatch.setattr(compare, "WORKER", hungry)

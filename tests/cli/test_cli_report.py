@@ -121,6 +121,6 @@ def test_completion_knows_the_commands(shell: str) -> None:
         settings[place] = "1"
     code = "import sys; sys.argv = ['understudy']; from understudy.cli import main; main()"
     ended = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **settings}, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], env={**os.environ, **settings}, capture_output=True, text=True, timeout=1500
     )
     assert "synthesize" in ended.stdout, ended

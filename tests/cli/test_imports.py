@@ -22,7 +22,7 @@ HEAVY = ("jax", "pandas", "numpy", "scipy", "opendp", "sklearn", "matplotlib", "
 )
 def test_light_imports(code: str) -> None:
     code += f"\nimport sys\nloaded = [m for m in {HEAVY!r} if m in sys.modules]\nassert not loaded, loaded"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=1500)
     assert result.returncode == 0, result.stderr
 
 

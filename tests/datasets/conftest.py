@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from local_server import Pauses, Server
+from local_server import Server
 
 
 @pytest.fixture
@@ -25,6 +26,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "datasets"
 
 
-@pytest.fixture
-def pauses() -> Pauses:
-    return Pauses()
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that scikit-learn would have made between attempts."""
+    import sklearn.datasets._openml as theirs
+
+    made: list[float] = []
+    monkeypatch.setattr(theirs, "time", SimpleNamespace(sleep=made.append))
+    return made

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import threading
-import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pandas as pd
 
-from understudy.datasets.download import Patience
 from understudy.datasets.registry import DatasetInfo
 
 Behaviour = Callable[[BaseHTTPRequestHandler], None]
@@ -53,33 +50,26 @@ def serve_truncated(body: bytes, keep: int) -> Behaviour:
     return behave
 
 
-def serve_unannounced(body: bytes) -> Behaviour:
-    """No length at all, as HTTP/1.0 allows: only a checksum can tell that the end is missing."""
+def serve_silence(until: threading.Event) -> Behaviour:
+    """Say nothing until told to; then hang up."""
 
     def behave(request: BaseHTTPRequestHandler) -> None:
-        request.send_response(200)
-        request.end_headers()
-        request.wfile.write(body)
+        until.wait()
         request.close_connection = True
 
     return behave
 
 
-def serve_slowly(body: bytes, *, silence: float = 0.0, trickle: float = 0.0) -> Behaviour:
-    """Say nothing for `silence` seconds, then send the body, a byte every `trickle` seconds if that is not zero."""
+def serve_endlessly(begin: bytes) -> Behaviour:
+    """Announce a large file, send its beginning, and never the rest."""
 
     def behave(request: BaseHTTPRequestHandler) -> None:
-        time.sleep(silence)
         request.send_response(200)
-        request.send_header("Content-Length", str(len(body)))
+        request.send_header("Content-Length", str(1 << 30))
         request.end_headers()
-        if not trickle:
-            request.wfile.write(body)
-            return
-        for byte in body:
-            request.wfile.write(bytes([byte]))
-            request.wfile.flush()
-            time.sleep(trickle)
+        request.wfile.write(begin)
+        request.wfile.flush()
+        request.rfile.read()  # until the other side hangs up
 
     return behave
 
@@ -118,44 +108,46 @@ class Server:
         self.routes[path] = list(behaviours)
         return self.url + path
 
-    def offer(
-        self,
-        entry: DatasetInfo,
-        *,
-        parquet: bytes | None = None,
-        arff: bytes | None = None,
-        target: str = "class",
-        **changes: Any,
-    ) -> None:
-        """Describe `entry` as OpenML does, with links to OpenML itself, and serve the files given."""
+    def offer(self, entry: DatasetInfo, frame: Any, *, target: str = "class", **changes: Any) -> str:
+        """Describe `entry` as OpenML does, with links to OpenML itself, and serve `frame`; the file's path."""
         assert entry.openml is not None
-        number = entry.openml.id
+        number, body = entry.openml.id, arff(frame)
         description: dict[str, Any] = {
             "id": str(number),
             "name": entry.openml.name,
+            "version": "1",
+            "status": "active",
+            "description": "A table.",
             "format": "ARFF",
-            "default_target_attribute": target,
             "url": f"https://api.openml.org/data/v1/download/{number}/file.arff",
+            "md5_checksum": hashlib.md5(body).hexdigest(),
         }
-        if parquet is not None:
-            description["parquet_url"] = f"https://data.openml.org/datasets/{number}/dataset_{number}.pq"
-            self.on(f"/datasets/{number}/dataset_{number}.pq", serve(parquet))
-        if arff is not None:
-            description["md5_checksum"] = hashlib.md5(arff).hexdigest()
-            self.on(f"/data/v1/download/{number}/file.arff", serve(arff))
-        answer = {"data_set_description": description | changes}
-        self.on(f"/api/v1/json/data/{number}", serve(json.dumps(answer).encode()))
+        features = [
+            {
+                "index": str(index),
+                "name": name,
+                "data_type": "numeric" if pd.api.types.is_numeric_dtype(frame[name]) else "nominal",
+                "is_target": str(name == target).lower(),
+                "is_ignore": "false",
+                "is_row_identifier": "false",
+                "number_of_missing_values": "0",
+            }
+            for index, name in enumerate(frame)
+        ]
+        qualities = [{"name": "NumberOfInstances", "value": str(len(frame))}]
+        for path, answer in {
+            f"{number}": {"data_set_description": description | changes},
+            f"features/{number}": {"data_features": {"feature": features}},
+            f"qualities/{number}": {"data_qualities": {"quality": qualities}},
+        }.items():
+            self.on(f"/api/v1/json/data/{path}", serve(json.dumps(answer).encode()))
+        self.on(f"/data/v1/download/{number}/file.arff", serve(body))
+        return f"/data/v1/download/{number}/file.arff"
 
     def stop(self) -> None:
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
-
-
-def parquet(frame: Any) -> bytes:
-    buffer = io.BytesIO()
-    frame.to_parquet(buffer, index=False)
-    return buffer.getvalue()
 
 
 def arff(frame: Any) -> bytes:
@@ -174,14 +166,3 @@ def arff(frame: Any) -> bytes:
     header = [f"@ATTRIBUTE {name} {kind(frame[name])}" for name in frame]
     body = [",".join(cell(value) for value in row) for row in frame.itertuples(index=False)]
     return "\n".join(["@RELATION data", *header, "@DATA", *body, ""]).encode()
-
-
-def in_form(form: str, frame: Any) -> dict[str, Any]:
-    return {form: parquet(frame) if form == "parquet" else arff(frame)}
-
-
-class Pauses(list[float]):
-    """The pauses that a download would have made."""
-
-    def patience(self, attempts: int = 4, timeout: float = 5.0) -> Patience:
-        return Patience(attempts=attempts, pause=1.0, timeout=timeout, sleep=self.append)

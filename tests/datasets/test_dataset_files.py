@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from understudy import datasets
-from understudy.datasets import ImageDataset, TableDataset
+from understudy.datasets import SplitImages, TableDataset
 from understudy.errors import InputError
 from understudy.tables import Encoder
 
@@ -175,7 +175,7 @@ def images(**changes: np.ndarray) -> dict[str, Any]:
 def test_images(folder: Path) -> None:
     np.savez(folder / "fashion.npz", **images())
     loaded = datasets.load("fashion")
-    assert isinstance(loaded, ImageDataset)
+    assert isinstance(loaded, SplitImages)
     assert loaded.train_images.shape == (60000, 28, 28)
     assert loaded.test_images.dtype == np.uint8
     assert loaded.value_range == (0, 255)
@@ -196,3 +196,15 @@ def test_images_with_other_counts_are_refused(folder: Path, changes: dict[str, n
     np.savez(folder / "fashion.npz", **images(**changes))
     with pytest.raises(InputError, match=says):
         datasets.load("fashion")
+
+
+def test_one_part_of_an_image_set_is_what_the_methods_take(folder: Path) -> None:
+    np.savez(folder / "fashion.npz", **images())
+    test = datasets.load_images("fashion", "test")
+    assert test.images.shape == (10000, 28, 28)
+    assert test.labels.dtype == np.int64
+    assert test.classes[9] == "ankle boot"
+    with pytest.raises(InputError, match=r"`part` \(='all'\)"):
+        datasets.load_images("fashion", "all")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="is a table, not a set of images"):
+        datasets.load_images("breast-cancer")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from local_server import Server, parquet
+from local_server import Server
 
 from understudy import datasets
-from understudy.datasets import ImageDataset, TableDataset
+from understudy.datasets import SplitImages, TableDataset
 from understudy.datasets.locate import find
 from understudy.datasets.openml import fetch
 from understudy.datasets.reading import read
@@ -118,7 +118,7 @@ def test_census_says_which_half_it_is() -> None:
 
 @pytest.mark.parametrize("name", IMAGES)
 def test_images_have_the_published_counts(name: str) -> None:
-    images: ImageDataset = loaded(name)
+    images: SplitImages = loaded(name)
     assert images.train_images.shape == (sum(images.info.train), *images.info.shape)
     assert images.train_images.dtype == np.uint8
     assert (images.train_images.min(), images.train_images.max()) == images.value_range
@@ -144,7 +144,7 @@ def test_a_fetched_table_is_the_local_one(name: str, server: Server, cache: Path
     if not local.is_file():
         pytest.skip(f"{name} is not in {FOLDER}")
     there, target = as_openml(name, pd.read_parquet(local))
-    server.offer(entry, parquet=parquet(there), target=target)
+    server.offer(entry, there, target=target)
     here: Any = read(entry, local, entry.file)
     fetched: Any = read(entry, fetch(entry), entry.file)
     if here.split is not None:

@@ -30,18 +30,22 @@ sys.path.insert(0, {tests!r})
 from small_generators import SCHEMA, small, table  # pyright: ignore[reportMissingImports]
 
 generator = small({method!r}, iterations=12, epsilon=8.0, **{changes!r})
-slow = lambda progress: time.sleep({pause})
+slow = lambda progress: time.sleep({pause} if progress.iteration < 10 else {wait})
 generator.fit(table(), schema=SCHEMA, workspace={workspace!r}, resume=True, progress=slow, checkpoint_seconds=0.3)
 generator.save({release!r})
 """
 
 
-def _start(tmp_path: Path, method: str, workspace: str, release: str, pause: float, **changes: Any) -> Any:
+def _start(
+    tmp_path: Path, method: str, workspace: str, release: str, pause: float = 0.0, wait: float = 0.0, **changes: Any
+) -> Any:
+    """A fit in a process of its own: `pause` seconds after each iteration, `wait` after each of the last."""
     code = _FIT.format(
         tests=TESTS,
         method=method,
         changes=changes,
         pause=pause,
+        wait=wait,
         workspace=str(tmp_path / workspace),
         release=str(tmp_path / release),
     )
@@ -51,7 +55,7 @@ def _start(tmp_path: Path, method: str, workspace: str, release: str, pause: flo
 
 
 def _finish(process: Any) -> None:
-    _, errors = process.communicate(timeout=250)
+    _, errors = process.communicate(timeout=1500)
     assert process.returncode == 0, errors
 
 
@@ -63,14 +67,14 @@ def _weights(release: Path) -> list[np.ndarray]:
 def test_sigkill_and_resume_give_the_same_generator(method: str, tmp_path: Path) -> None:
     """With noise fixed by place, the killed and resumed run must equal one that was never killed, bit for bit."""
     changes: dict[str, Any] = {"unsafe_noise_seed": 5}
-    whole = _start(tmp_path, method, "whole.private", "whole", 0.0, **changes)
-    killed = _start(tmp_path, method, "killed.private", "killed", 0.1, **changes)
+    whole = _start(tmp_path, method, "whole.private", "whole", **changes)
+    killed = _start(tmp_path, method, "killed.private", "killed", pause=0.1, wait=1500, **changes)
     _wait_for(tmp_path / "killed.private", killed)
     time.sleep(random.uniform(0, 1.0))
     killed.send_signal(signal.SIGKILL)
-    killed.wait(timeout=60)
+    killed.wait(timeout=1500)
     assert not (tmp_path / "killed").exists()
-    _finish(_start(tmp_path, method, "killed.private", "killed", 0.0, **changes))
+    _finish(_start(tmp_path, method, "killed.private", "killed", **changes))
     _finish(whole)
     for a, b in zip(_weights(tmp_path / "whole"), _weights(tmp_path / "killed"), strict=True):
         assert np.array_equal(a, b)
@@ -81,7 +85,7 @@ def test_sigkill_and_resume_give_the_same_generator(method: str, tmp_path: Path)
 
 def _wait_for(workspace: Path, process: Any) -> None:
     """Until the first step was drawn."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 1500
     while not any(log.stat().st_size for log in workspace.glob("steps-*.log")):
         assert process.poll() is None, process.stderr.read()
         assert time.monotonic() < until

@@ -23,13 +23,13 @@ WRITERS = {
     "with whole_file('page.html') as draft:\n"
     "    draft.write_text('<html>')\n"
     "    print('writing', flush=True)\n"
-    "    import time; time.sleep(60)\n",
+    "    import time; time.sleep(1500)\n",
     "release": "import numpy as np, time\n"
     "from understudy.methods import bundle\n"
     "from understudy.privacy import Budget, Certificate\n"
     "class Slow(Certificate):\n"
     "    def save(self, path):\n"
-    "        print('writing', flush=True); time.sleep(60)\n"
+    "        print('writing', flush=True); time.sleep(1500)\n"
     "made = Slow(Certificate.from_budget(Budget(1, 1e-5), release={}).body)\n"
     "bundle.write_bundle(bundle.Bundle('generator', 'moments', {}, {'x': np.zeros(3)}, made), 'release')\n",
 }
@@ -52,7 +52,7 @@ def test_interrupt_leaves_nothing_half_written(name: str, tmp_path: Path) -> Non
     assert process.stdout.readline().strip() == "writing"
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=1500)
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert list(tmp_path.iterdir()) == []
@@ -76,11 +76,11 @@ def test_interrupting_a_real_command(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 1500
     while not any(p.name.endswith("rows.csv") for p in tmp_path.iterdir()) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert process.poll() is None, "it ended before it could be interrupted"
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=1500)
     assert process.returncode == 130, said
     assert [p.name for p in tmp_path.iterdir()] == ["release"]

@@ -59,7 +59,7 @@ def start(script: str, path: Path, *, before: str = SCRIPT) -> subprocess.Popen[
 
 def run(script: str, path: Path) -> str:
     with start(script, path) as process:
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=1500)
     assert process.returncode == 0, output
     return output
 
@@ -92,7 +92,7 @@ for worker in range(32):
     if child == 0:
         os.close(ready)
         os.read(go, 1)  # all begin when the parent closes its end
-        ledger = Ledger(path, timeout=60)
+        ledger = Ledger(path, timeout=1500)
         granted = 0
         for round in range(3):
             try:
@@ -148,7 +148,7 @@ def test_a_process_killed_between_reserve_and_commit_has_spent_its_reservation(l
         """
 r = Ledger(path).reserve("patients", epsilon=1.0, delta=1e-6, purpose="synthesize")
 print(os.getpid(), flush=True)
-time.sleep(60)
+time.sleep(1500)
 r.commit(epsilon=0.1, delta=0.0)
 """,
         ledger.path,

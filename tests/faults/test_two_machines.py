@@ -47,7 +47,7 @@ class Machine:
     def run(self, *arguments: str, code: int = 0) -> str:
         kept = {"PATH": os.environ["PATH"], "HOME": str(self.home), "OMP_NUM_THREADS": "1", "JAX_PLATFORMS": "cpu"}
         command = [str(self.python), "-c", "from understudy.cli import main; main()", *arguments]
-        ended = subprocess.run(command, cwd=self.folder, env=kept, capture_output=True, text=True, timeout=300)
+        ended = subprocess.run(command, cwd=self.folder, env=kept, capture_output=True, text=True, timeout=1500)
         assert ended.returncode == code, ended.stdout + ended.stderr
         return ended.stdout
 

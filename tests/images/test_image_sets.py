@@ -85,19 +85,6 @@ def test_files_that_are_no_image_sets(tmp_path: Path) -> None:
         images.write_grid(images.read_npz(tmp_path / "unnamed.npz", ["a", "b"]), tmp_path / "x.npz")
 
 
-def test_named_sets_are_loaded_and_tables_are_not() -> None:
-    with pytest.raises(InputError, match="is a table"):
-        images.load("breast-cancer")
-
-
-@pytest.mark.data
-def test_mnist_comes_as_an_image_set(data_folder: Path) -> None:
-    del data_folder
-    found = images.load("mnist", "test")
-    assert found.images.shape == (10000, 28, 28)
-    assert found.classes[3] == "3"
-
-
 @pytest.mark.parametrize("shape", [(6, 6), (5, 7), (4, 4, 3)])
 def test_the_basis_is_orthonormal_and_whole_at_full_size(shape: tuple[int, ...]) -> None:
     low = dct_basis(shape, 3)

@@ -58,7 +58,7 @@ def seen() -> dict[str, Any]:
     """Device counts are fixed when JAX starts, so four of them need a process of their own."""
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
-        [sys.executable, "-c", _ON_FOUR_DEVICES], env=environment, capture_output=True, text=True, timeout=200
+        [sys.executable, "-c", _ON_FOUR_DEVICES], env=environment, capture_output=True, text=True, timeout=1500
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

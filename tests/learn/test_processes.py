@@ -33,7 +33,7 @@ def _run(arguments: list[list[str]]) -> list[dict[str, Any]]:
         for given in arguments
     ]
     try:
-        found = [process.communicate(timeout=250) for process in started]
+        found = [process.communicate(timeout=1500) for process in started]
     finally:
         for process in started:
             process.kill()

@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).parent / "recording_teachers.py"
 def recorded() -> dict[str, Any]:
     """Device counts are fixed when JAX starts, so four of them need a process of their own."""
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run([sys.executable, str(SCRIPT)], env=environment, capture_output=True, text=True, timeout=250)
+    done = subprocess.run([sys.executable, str(SCRIPT)], env=environment, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

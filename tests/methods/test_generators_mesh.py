@@ -60,7 +60,7 @@ def seen() -> dict[str, Any]:
     """Device counts are fixed when JAX starts, so four of them need a process of their own."""
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
     code = _ON_FOUR_DEVICES.format(tests=str(Path(__file__).parent))
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=250)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -142,6 +142,18 @@ def test_sanitised_epsilon_is_published_beside_the_guarantee() -> None:
         _fit(epsilon=50.0, queries=5, aggregator="gnmax", sanitise=release)
 
 
+def test_sanitised_epsilon_counts_what_the_budget_held_before() -> None:
+    """With Laplace epsilon 2 spent before, it once said 1.52."""
+    release = SmoothRelease(order=30.0, beta=0.003, sigma=60.0, sigma_log=60.0)
+    budget = Budget(2.5, 1e-5)
+    budget.charge(LaplaceEvent(2.0))
+    model = PATEClassifier(teachers=200, queries=20, aggregator="gnmax", sanitise=release, random_state=0, n_jobs=1)
+    model.fit(X[PRIVATE], Y[PRIVATE], public=X[PUBLIC], budget=budget)
+    assert model.sanitised_ is not None
+    assert model.sanitised_.epsilon > 2
+    assert model.private_epsilon_data_dependent_ > 2
+
+
 def test_student_rows_from_the_sensitive_table_are_marked_unsafe() -> None:
     with pytest.raises(InputError, match="`public` is missing"):
         PATEClassifier(**FAST).fit(X[PRIVATE], Y[PRIVATE])
@@ -270,7 +282,8 @@ def test_planning_uses_public_numbers_only_and_stays_within_the_budget() -> None
 def test_check_estimator() -> None:
     """scikit-learn's own checks, with repeatable noise and the student's rows taken from X (both marked unsafe).
 
-    Not applicable: one class is an error here, not a constant classifier, and refused in words of our own.
+    Not applicable: one class is an error here, not a constant classifier, and refused in words of our own; so is a
+    pickle of a model that was fitted here.
     """
     model = PATEClassifier(
         teachers=1,
@@ -286,6 +299,7 @@ def test_check_estimator() -> None:
     not_applicable = {
         "check_classifiers_one_label": "a classifier of one class cannot be learnt from votes",
         "check_classifiers_one_label_sample_weights": "the same",
+        "check_estimators_pickle": "a model that was fitted here holds private figures and is not pickled",
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,6 +84,21 @@ def test_infinite_cost_is_an_error_and_never_a_pass() -> None:
 def test_a_gaussian_needs_a_delta() -> None:
     with pytest.raises(BudgetExceeded):
         Budget(100.0).charge(GaussianEvent(10.0))
+
+
+def test_a_planted_cache_file_admits_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that says epsilon 0.5 once let a budget of 1 spend 6.57."""
+    monkeypatch.setenv("UNDERSTUDY_CACHE", str(tmp_path))
+    costly = [GaussianEvent(0.8, 1, "discrete", integer_unit=True), LaplaceEvent(0.01)]
+    assert compose(costly, 1e-5).method == "pld"
+    for file in (tmp_path / "pld").iterdir():
+        file.write_text(json.dumps({"epsilon": 0.5}))
+    assert compose(costly, 1e-5).epsilon == 0.5, "planning takes the hint"
+    budget = Budget(1.0, 1e-5)
+    with pytest.raises(BudgetExceeded):
+        budget.charge(*costly)
+    assert not budget.affords(*costly)
+    assert budget.events == ()
 
 
 def test_delta_events_are_paid_from_delta() -> None:

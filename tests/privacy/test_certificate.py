@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from understudy.errors import InputError
 from understudy.privacy import (
@@ -25,7 +26,17 @@ from understudy.privacy import (
     SmoothRelease,
     SubsampledGaussianEvent,
 )
-from understudy.privacy.certificate import _checksum, json_schema
+from understudy.privacy.accountant import total_rdp
+from understudy.privacy.certificate import (
+    ALWAYS_PUBLIC,
+    NEIGHBOURS,
+    SEEDED_NOISE,
+    SYSTEM_NOISE,
+    UNITS,
+    _checksum,
+    json_schema,
+)
+from understudy.privacy.rdp import rdp_to_epsilon
 
 VOTES = np.array([[90, 10]] * 10 + [[52, 48]] * 10)
 RELEASE = {"kind": "labels", "method": "test"}
@@ -69,6 +80,32 @@ def test_filter_certificate_states_the_limit() -> None:
     assert certificate.verify() == 3.0
 
 
+def test_a_gaussian_promise_stands_beside_epsilon_and_delta() -> None:
+    certificate = _certificate()
+    stated = certificate.body["gaussian_dp"]
+    assert stated["delta"] == pytest.approx(1e-7, rel=1e-4), "what is paid from delta outright, no mu covers"
+    curve = certificate.curve()
+    for alarms in (1e-4, 0.01, 0.1, 0.5):
+        gaussian = norm.cdf(norm.ppf(alarms) + stated["mu"]) + stated["delta"]
+        assert curve.found(alarms) <= gaussian + 1e-12
+        assert curve.found(alarms) < certificate.delta + np.exp(certificate.epsilon) * alarms
+
+
+def test_a_filter_promises_its_limit_and_no_more() -> None:
+    """What it realised says less than its events would."""
+    certificate = Certificate(_filtered())
+    assert certificate.curve().found(0.01) == pytest.approx(1e-5 + np.exp(3) * 0.01, rel=1e-6)
+    assert certificate.body["gaussian_dp"]["delta"] >= 1e-5
+    certificate.verify()
+
+
+def test_an_unsafe_release_states_no_mu() -> None:
+    assert _seeded()["gaussian_dp"] is None
+    refused = Certificate.not_private(release=RELEASE, reason="a GAN")
+    assert refused.body["gaussian_dp"] is None
+    assert refused.curve().found(0.01) == 1
+
+
 def test_pure_certificate_needs_no_delta() -> None:
     budget = Budget(2.0)
     LNMax(0.02).answer(VOTES, budget)
@@ -101,6 +138,7 @@ def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 ORIGINAL = _certificate(assumed_public=["the columns"]).to_json()
+SANITISED = {"epsilon": 0.1, "epsilon_upper": 0.2, "delta": 1e-5, "order": 8.0, "confidence": 0.99}
 
 
 @pytest.mark.parametrize("path", _paths(ORIGINAL), ids=lambda p: "/".join(map(str, p)))
@@ -128,6 +166,94 @@ def test_an_edit_with_a_fresh_checksum_still_fails(field: Any) -> None:
     edited["checksum"] = _checksum(edited)
     with pytest.raises(InputError, match=r"states|more than"):
         Certificate.parse(json.dumps(edited)).verify()
+
+
+def _seeded() -> dict[str, Any]:
+    budget = Budget(2.0, unsafe_noise_seed=1)
+    NoisyCounts(0.5).release([3], budget)
+    return Certificate.from_budget(budget, release=RELEASE).to_json()
+
+
+def _filtered() -> dict[str, Any]:
+    budget = Budget(3.0, 1e-5)
+    ConfidentGNMax(75, 40.0, 25.0).answer(VOTES, budget)
+    return Certificate.from_budget(budget, release=RELEASE).to_json()
+
+
+def _lowered(c: dict[str, Any]) -> None:
+    order = c["accounting"]["order"]
+    events = Certificate(c).events
+    c["epsilon"] = rdp_to_epsilon([order], total_rdp(events, [order]), c["delta"])[0]
+
+
+def _lowered_twice(c: dict[str, Any]) -> None:
+    _lowered(c)
+    c["accounting"]["limit"]["epsilon"] = c["epsilon"]
+
+
+@pytest.mark.parametrize(
+    ("original", "change", "message"),
+    [
+        (lambda: ORIGINAL, lambda c: c.update(neighbours="two tables that share no row"), "neighbours"),
+        (lambda: ORIGINAL, lambda c: c.update(neighbours=c["neighbours"] + " "), "neighbours"),
+        (lambda: ORIGINAL, lambda c: c.update(unit="person with all their rows"), "unit"),
+        (lambda: ORIGINAL, lambda c: c.update(assumed_public=[]), "assumed_public"),
+        (lambda: ORIGINAL, lambda c: c["assumed_public"].pop(0), "assumed_public"),
+        (_seeded, lambda c: c.update(unsafe=[]), "fixed seed"),
+        (_filtered, _lowered, "filter ran with a limit of"),
+        (_filtered, _lowered_twice, "with another limit than is stated"),
+        (_filtered, lambda c: c.update(delta=1e-6), "filter ran with a limit of"),
+        (_filtered, lambda c: c["accounting"].update(basis="composition"), "this was a filter"),
+        (lambda: ORIGINAL, lambda c: c.update(sanitised=SANITISED), "none of the events paid"),
+        (lambda: ORIGINAL, lambda c: c["gaussian_dp"].update(mu=0.9 * c["gaussian_dp"]["mu"]), "the events give mu"),
+        (lambda: ORIGINAL, lambda c: c["gaussian_dp"].update(delta=1e-30), "leaves delta"),
+    ],
+)
+@pytest.mark.parametrize("parsed", [True, False])
+def test_a_promise_that_is_reworded_is_noticed(original: Any, change: Any, message: str, parsed: bool) -> None:
+    """With a fresh checksum: by the published schema where it can say so, by `verify` always."""
+    edited = copy.deepcopy(original())
+    del edited["checksum"]
+    change(edited)
+    text = json.dumps({**edited, "checksum": _checksum(edited)})
+    with pytest.raises(InputError, match=message):
+        (Certificate.parse(text) if parsed else Certificate(edited)).verify()
+
+
+def test_what_verification_cannot_notice() -> None:
+    """Free text. The page that says so is `verification.py`; this keeps it honest."""
+    edited = copy.deepcopy(ORIGINAL)
+    del edited["checksum"]
+    edited["release"]["kind"] = "something else"
+    edited["assumed_public"] = edited["assumed_public"][:1]
+    edited["created"] = "yesterday"
+    assert Certificate(edited).verify() == pytest.approx(ORIGINAL["epsilon"])
+
+
+@pytest.mark.parametrize("name", ["composition", "filter"])
+def test_certificates_written_before_new_fields_came_still_verify(name: str) -> None:
+    """Two that were written when the format had neither `noise`, nor `gaussian_dp`, nor a filter's `limit`."""
+    certificate = Certificate.load(Path(__file__).parent / "certificates" / f"{name}.json")
+    assert not {"noise", "gaussian_dp"} & set(certificate.body)
+    assert certificate.verify() == pytest.approx(certificate.epsilon)
+
+
+def test_a_lowered_filter_is_noticed_without_a_limit_too() -> None:
+    """The order tells which limit chose it."""
+    body = dict(Certificate.load(Path(__file__).parent / "certificates" / "filter.json").body)
+    _lowered(body)
+    with pytest.raises(InputError, match="with another limit than is stated"):
+        Certificate(body).verify()
+
+
+def test_the_schema_and_the_constants_are_one() -> None:
+    properties = json_schema()["properties"]
+    assert properties["neighbours"]["const"] == NEIGHBOURS
+    assert properties["unit"]["enum"] == list(UNITS)
+    assert properties["assumed_public"]["prefixItems"] == [{"const": ALWAYS_PUBLIC}]
+    assert properties["noise"]["enum"] == [SYSTEM_NOISE, SEEDED_NOISE]
+    with pytest.raises(InputError, match="`unit`"):
+        _certificate(unit="person")
 
 
 @pytest.mark.parametrize(
@@ -201,7 +327,7 @@ def test_sanitised_epsilon_is_in_the_certificate() -> None:
     budget = Budget(20.0, 1e-5)
     GNMax(60.0).answer(votes, budget)
     release = SmoothRelease(order=12.0, beta=0.02, sigma=20.0, sigma_log=20.0)
-    sanitised = release.release(votes, 60.0, budget)
+    sanitised = release.release(votes, GNMax(60.0).event(len(votes)), budget)
     certificate = Certificate.from_budget(budget, release=RELEASE, sanitised=sanitised)
     assert certificate.body["sanitised"]["epsilon"] <= certificate.body["sanitised"]["epsilon_upper"]
     certificate.verify()

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -17,10 +18,15 @@ from understudy.errors import InputError
 from understudy.privacy import Certificate, Ledger
 from understudy.privacy.events import DeltaEvent, GaussianEvent, LaplaceEvent, LNMaxEvent, SubsampledGaussianEvent
 from understudy.report import Odds, Sources, render, write_report
-from understudy.report.facts import read_release, shares, total
+from understudy.report.facts import Release, read_release, shares, total
 from understudy.report.text import at_most
 
 Make = Callable[..., Path]
+
+
+def spent(releases: list[Release]) -> tuple[float, float]:
+    together = total(releases)
+    return together.epsilon, together.delta
 
 
 def test_everything_stands_on_the_page(make_release: Make, evaluation: Make, tmp_path: Path) -> None:
@@ -57,8 +63,9 @@ def test_everything_stands_on_the_page(make_release: Make, evaluation: Make, tmp
     ):
         assert words in text, words
     certificate = Certificate.load(release / "certificate.json")
-    odds = Odds(certificate.epsilon, certificate.delta)
-    for share in (odds.found(0.01), odds.found(0.1), odds.posterior(), odds.best_guess()):
+    odds, curve = Odds(certificate.epsilon, certificate.delta), certificate.curve()
+    bounds = (odds.found(0.01), odds.found(0.1), odds.posterior())
+    for share in (curve.found(0.01), curve.found(0.1), curve.best_guess(), *bounds):
         assert at_most(share).replace("\N{NARROW NO-BREAK SPACE}", " ") in text
 
 
@@ -92,19 +99,51 @@ def test_several_releases_add_up_and_free_ones_do_not(make_release: Make, tmp_pa
     free = tmp_path / "free.json"
     release = {"kind": "distilled", "post_processing_of": "generator/moments"}
     Certificate({**certificate.body, "release": release}).save(free)
-    assert total([read_release(p) for p in (first, second, free)]) == (0.75, 0.0)
+    assert spent([read_release(p) for p in (first, second, free)]) == (0.75, 0.0)
     text = Page(render(Sources([first, second, free]))).text
     assert "ε = 0.75" in text
     assert "cost nothing more" in text
     # alone on a page it is what it cost
-    assert total([read_release(free)]) == (0.5, 0.0)
+    assert spent([read_release(free)]) == (0.5, 0.0)
     assert "cost nothing more" not in Page(render(Sources([free]))).text
     # another look with the same settings has the same events, and is paid for
     other = Certificate({**certificate.body, "release": release, "created": "2020-01-01T00:00:00+00:00"})
     other.save(tmp_path / "other.json")
-    assert total([read_release(p) for p in (first, tmp_path / "other.json")]) == (1.0, 0.0)
+    assert spent([read_release(p) for p in (first, tmp_path / "other.json")]) == (1.0, 0.0)
     # and so is what carries the same certificate but does not say why
-    assert total([read_release(p) for p in (first, first)]) == (1.0, 0.0)
+    assert spent([read_release(p) for p in (first, first)]) == (1.0, 0.0)
+
+
+def test_the_people_are_those_of_the_noise_that_was_drawn(make_release: Make) -> None:
+    """Gaussian noise of epsilon 1: 16 of 100, where any mechanism of that epsilon could give away 28."""
+    release = make_release("gaussian", (GaussianEvent(3.7304),))
+    assert Certificate.load(release / "certificate.json").epsilon == pytest.approx(1, abs=1e-3)
+    text = Page(render(Sources([release]))).text
+    assert "at most 16 of 100" in text
+    assert "at most 2 of 100" in text
+    assert "at most 28 of 100" not in text
+    assert "27.2 %" in text.replace("\N{NARROW NO-BREAK SPACE}", " "), "the bound by epsilon is the fine print"
+    assert "μ = 0.268" in text
+
+
+def test_several_releases_compose_their_events_not_their_epsilons(make_release: Make) -> None:
+    paths = [make_release(f"look{i}", (GaussianEvent(3.7304),)) for i in range(3)]
+    together = total([read_release(p) for p in paths])
+    assert together.added == pytest.approx(3, abs=5e-3)
+    assert together.delta == pytest.approx(3e-5)
+    assert together.epsilon < 1.9
+    found = NormalDist().cdf(NormalDist().inv_cdf(0.1) + math.sqrt(3) / 3.7304)
+    assert together.curve.found(0.1) == pytest.approx(found, abs=1e-5)
+    text = Page(render(Sources(paths))).text
+    assert "counted as one, which is less than their ε added up (3" in text
+
+
+def test_a_release_without_a_promise_gives_everybody_away(make_release: Make, tmp_path: Path) -> None:
+    lost = Certificate.not_private(release={"kind": "generator"}, reason="a GAN")
+    lost.save(tmp_path / "gan.json")
+    together = total([read_release(p) for p in (make_release(), tmp_path / "gan.json")])
+    assert math.isinf(together.epsilon)
+    assert together.curve.found(0.01) == 1
 
 
 def test_shares_of_the_cost(make_release: Make) -> None:

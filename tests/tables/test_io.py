@@ -167,12 +167,12 @@ def test_a_line_of_a_gigabyte_is_refused_without_being_read(tmp_path: Path, star
         file.write(start + b"7," * LONGEST_LINE * 2)
         file.truncate(2**30)
     tracemalloc.start()
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(InputError, match="a line of more than 16 MB"):
         read_table(path)
     assert tracemalloc.get_traced_memory()[1] < 200 * 2**20
     tracemalloc.stop()
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
 
 
 def test_a_long_line_is_refused_in_a_compressed_file(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 An attacker who says "the row was there" whenever a number passes a threshold is wrong in two ways, and differential
 privacy bounds how seldom both can happen. Clopper–Pearson intervals around the two rates of error, read backwards, prove
-an epsilon at the claimed delta, or a mu of Gaussian differential privacy, that the mechanism cannot be below. A bound
+an epsilon, or a mu of Gaussian differential privacy, at the claimed delta that the mechanism cannot be below. A bound
 above the claim breaks it, but for one audit in twenty at a confidence of 95 %; a bound of 0 says that nothing was found,
 not that nothing is there.
 """
@@ -50,12 +50,12 @@ def lower_bounds(
         weights = discriminant(a[:half], b[:half])
         a, b = (np.column_stack([side, side @ weights]) for side in (a, b))
     tests = _Tests.of(a[:half], b[:half])
-    epsilons = _epsilons(delta)
+    epsilons, mus = _epsilons(delta), _mus(delta)
     epsilon = epsilons(tests.at(np.argmax(epsilons(tests, confidence))).on(a[half:], b[half:]), confidence)
     if middle is None:
-        mu = _mus(tests.at(np.argmax(_mus(tests, confidence))).on(a[half:], b[half:]), confidence)
+        mu = mus(tests.at(np.argmax(mus(tests, confidence))).on(a[half:], b[half:]), confidence)
     else:
-        mu = _mus(_Tests.single(middle).on(a, b), confidence)
+        mu = mus(_Tests.single(middle).on(a, b), confidence)
     return Bound(max(0.0, float(epsilon[0])), max(0.0, float(mu[0])), len(a), confidence)
 
 
@@ -140,8 +140,13 @@ def _epsilons(delta: float) -> Callable[[_Tests, float], np.ndarray]:
     return bound
 
 
-def _mus(tests: _Tests, confidence: float) -> np.ndarray:
-    """Gaussian differential privacy (Dong, Roth and Su 2022): mu is the distance of the two normal quantiles."""
-    right, wrong = tests.rates(confidence)
-    with np.errstate(invalid="ignore"):
-        return np.nan_to_num(special.ndtri(1 - wrong) - special.ndtri(1 - right), nan=-np.inf, posinf=np.inf)
+def _mus(delta: float) -> Callable[[_Tests, float], np.ndarray]:
+    """Gaussian differential privacy (Dong, Roth and Su 2022) beside the same delta: the distance of two quantiles."""
+
+    def bound(tests: _Tests, confidence: float) -> np.ndarray:
+        right, wrong = tests.rates(confidence)
+        with np.errstate(invalid="ignore"):
+            found = special.ndtri(1 - wrong) - special.ndtri(np.minimum(1 - right + delta, 1.0))
+        return np.nan_to_num(found, nan=-np.inf, posinf=np.inf)
+
+    return bound

@@ -28,7 +28,7 @@ from understudy.audit.listening import Diverged, Exit, Recorder, Replayer
 from understudy.audit.replay import Fit
 from understudy.audit.statistics import side_by_side, statistics
 from understudy.errors import BudgetExceeded, InputError
-from understudy.privacy import Budget, SubsampledGaussianEvent
+from understudy.privacy import Budget, Event, SubsampledGaussianEvent
 from understudy.privacy.noise import NoiseSource, SystemNoise
 
 Attacker = Literal["transcript", "release"]
@@ -78,14 +78,15 @@ def canaries(
     worlds = (here, there)
     ratios: tuple[list[float], list[float]] = ([], [])
     seen: tuple[list[Mapping[str, float]], list[Mapping[str, float]]] = ([], [])
-    claims: list[Claim] = []
+    claims: dict[tuple[Event, ...], Claim] = {}
     listening = "transcript" in attackers
     for number in range(2 * fits):
         side = number % 2
         run = _Run(epsilon, delta, memory)
         budget = run.budget(recorder := Recorder(source()))
         fitted = fit(worlds[side], budget)
-        claims.append(claim(budget))
+        if budget.events not in claims:
+            claims[budget.events] = claim(budget)
         if any(isinstance(event, SubsampledGaussianEvent) for event in budget.events):
             listening = False
         if listening:
@@ -94,7 +95,7 @@ def canaries(
             seen[side].append(see(fitted))
         if tell is not None:
             tell(number + 1, 2 * fits)
-    promised = max(claims, key=lambda c: c.epsilon)
+    promised = max(claims.values(), key=lambda one: one.epsilon)
     found: list[Attack] = []
     if listening:
         bound = lower_bounds(np.array(ratios[0]), np.array(ratios[1]), delta, confidence, middle=0.0)

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.audit.fitting import fitting
-from understudy.audit.planting import blanked as blanked
-from understudy.audit.planting import plant, worst
+from understudy.audit.planting import blanked, plant, worst
 from understudy.registry import Entry
 from understudy.tables import Column, Schema
 

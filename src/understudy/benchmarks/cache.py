@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import understudy
-from understudy._kept import Kept
+from understudy._resumable import ResultsLog
 from understudy.benchmarks.declare import Measured, Part
 
 
@@ -34,7 +34,7 @@ class Cache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._kept = Kept(path)
+        self._kept = ResultsLog(path)
 
     def get(self, key: str) -> Batch | None:
         found = self._kept.get(key)

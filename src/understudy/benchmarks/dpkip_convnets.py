@@ -27,10 +27,10 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     """One distilled set a repeat: the accuracy of a ConvNet trained on it, and of its own kernel regression."""
     import numpy as np
 
-    from understudy import images
+    from understudy import datasets
     from understudy.learn.convnet_training import Lessons, train_convnet
 
-    train, test = images.load(settings["dataset"]), images.load(settings["dataset"], "test")
+    train, test = datasets.load_images(settings["dataset"]), datasets.load_images(settings["dataset"], "test")
     lessons = Lessons(steps=settings["train_steps"], batch=settings["train_batch"], width=settings["kernels"])
     shape = (train.shape[0], train.shape[1], 1)
     found: list[Measured] = []

@@ -52,9 +52,9 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     """One distilled set a repeat, and the accuracy of its predictor on the test images."""
     import time
 
-    from understudy import images
+    from understudy import datasets
 
-    train, test = images.load(settings["dataset"]), images.load(settings["dataset"], "test")
+    train, test = datasets.load_images(settings["dataset"]), datasets.load_images(settings["dataset"], "test")
     found: list[Measured] = []
     for repeat in repeats:
         began = time.perf_counter()

@@ -34,6 +34,7 @@ def verify(
         "epsilon": certificate.epsilon,
         "recomputed": recomputed,
         "delta": certificate.delta,
+        "gaussian_dp": body.get("gaussian_dp"),
         "basis": body["accounting"]["basis"],
         "unit": body["unit"],
         "neighbours": body["neighbours"],
@@ -48,5 +49,7 @@ def verify(
     title = f"{path}: holds. {promise}, recomputed from its events"
     rows = [[e["mechanism"], ", ".join(f"{k}={v}" for k, v in e.items() if k != "mechanism")] for e in body["events"]]
     print_table(title, ["event", "parameters"], rows)
+    if stated := body.get("gaussian_dp"):
+        typer.echo(f"Gaussian differential privacy: mu = {stated['mu']:.4g}, delta = {stated['delta']:.3g} aside.")
     typer.echo(f"Neighbours: {body['neighbours']}. Unit: {body['unit']}.")
     typer.echo("Assumed public: " + "; ".join(body["assumed_public"]) + ".")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -46,5 +47,5 @@ def made_cache_folder() -> Path:
     for hidden in folder.glob(".*"):
         with contextlib.suppress(OSError):
             if time.time() - hidden.stat().st_mtime > _ABANDONED_S:
-                hidden.unlink()
+                shutil.rmtree(hidden) if hidden.is_dir() else hidden.unlink()
     return folder

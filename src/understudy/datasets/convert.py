@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from understudy.datasets.arff import read_arff
 from understudy.datasets.registry import DatasetInfo
 from understudy.datasets.schemas import schema
 from understudy.errors import InputError
@@ -15,8 +14,6 @@ from understudy.wording import listed
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Form: TypeAlias = Literal["parquet", "arff"]
 
 # OpenML's names where they are not the codebook's.
 _ALIASES = {
@@ -30,47 +27,45 @@ _ALIASES = {
         "pedi": "DiabetesPedigreeFunction",
     }
 }
-# Columns that the file has and the schema leaves out, by the place they hold in it.
+# Columns that the file has and the schema leaves out, by their position in it.
 _LEFT_OUT = {"census": {24: "instance_weight"}}
 _LARGEST_SHARE_OUTSIDE = 0.01
 _ISOLET_GROUPS = (1560, 1560, 1560, 1558, 1559)
 
 
-def convert(entry: DatasetInfo, raw: Path, form: Form, target: str, made: Path) -> None:
-    """Write the dataset in the downloaded file `raw`, whose label column is `target`, to `made`."""
+def convert(entry: DatasetInfo, table: Any, target: str, path: Path) -> None:
+    """Write OpenML's `table`, whose label column is `target`, to `path` as the file of the dataset."""
     if entry.kind == "image":
-        _write_images(entry, *_pixels(raw, form, target), made)
+        _write_images(entry, table, target, path)
         return
-    import pandas as pd
-
-    frame = pd.read_parquet(raw) if form == "parquet" else read_arff(raw)
     if entry.name == "isolet":
-        _write_isolet(frame, target, made)
+        _write_isolet(table, target, path)
         return
-    frame = _typed(entry, _named(entry, frame, target))
+    frame = _typed(entry, _named(entry, table, target))
     _check_fit(entry, frame)
     if (split := _split(entry, frame)) is not None:
         frame["split"] = split
-    frame.to_parquet(made, index=False)
+    frame.to_parquet(path, index=False)
 
 
 def _named(entry: DatasetInfo, frame: Any, target: str) -> pd.DataFrame:
-    """The schema's columns under the schema's names, found by name or, where OpenML has none, by place."""
+    """The schema's columns under the schema's names, found by name or, where OpenML has none, by position."""
     wanted = list(schema(entry.name).names)
     known = {_plain(name): name for name in wanted} | _ALIASES.get(entry.name, {})
     known[_plain(target)] = str(entry.target)
     by_name = {name: known[_plain(name)] for name in frame.columns if _plain(name) in known}
     if sorted(by_name.values()) == sorted(wanted):
         return frame.rename(columns=by_name)[wanted]
-    by_place = list(wanted)
-    for place, name in _LEFT_OUT.get(entry.name, {}).items():
-        by_place.insert(place, name)
-    if len(by_place) != len(frame.columns):
+    by_position = list(wanted)
+    if len(frame.columns) > len(wanted):  # OpenML may mark such a column as one to be ignored: then it did not come
+        for position, name in _LEFT_OUT.get(entry.name, {}).items():
+            by_position.insert(position, name)
+    if len(by_position) != len(frame.columns):
         raise InputError(
-            f"it has {len(frame.columns)} columns ({listed(list(frame.columns), 5)}), not the {len(by_place)} of "
+            f"it has {len(frame.columns)} columns ({listed(list(frame.columns), 5)}), not the {len(by_position)} of "
             f"{entry.name!r}."
         )
-    return frame.set_axis(by_place, axis=1)[wanted]
+    return frame.set_axis(by_position, axis=1)[wanted]
 
 
 def _plain(name: str) -> str:
@@ -80,17 +75,17 @@ def _plain(name: str) -> str:
 def _typed(entry: DatasetInfo, frame: Any) -> pd.DataFrame:
     import pandas as pd
 
-    made: dict[str, pd.Series] = {}
+    columns: dict[str, pd.Series] = {}
     for column in schema(entry.name):
         values = frame[column.name]
         if column.name == entry.target:
-            made[column.name] = _label(entry, _text(values))
+            columns[column.name] = _label(entry, _text(values))
         elif column.kind == "categorical" and isinstance(column.labels[0], str):
             text = _text(values)
-            made[column.name] = (text.fillna("?") if "?" in column.labels else text).astype("category")
+            columns[column.name] = (text.fillna("?") if "?" in column.labels else text).astype("category")
         else:
-            made[column.name] = _numbers(values, None if column.kind == "continuous" else "integer")
-    return pd.DataFrame(made)
+            columns[column.name] = _numbers(values, None if column.kind == "continuous" else "integer")
+    return pd.DataFrame(columns)
 
 
 def _text(values: Any) -> pd.Series:
@@ -154,7 +149,7 @@ def _split(entry: DatasetInfo, frame: Any) -> pd.Series | None:
     return None
 
 
-def _write_isolet(frame: Any, target: str, made: Path) -> None:
+def _write_isolet(frame: Any, target: str, path: Path) -> None:
     letters = _numbers(frame[target]).to_numpy().astype(np.int8)
     features = frame.drop(columns=target).to_numpy(np.float64) * 1e4
     rounded = np.rint(features)
@@ -163,7 +158,7 @@ def _write_isolet(frame: Any, target: str, made: Path) -> None:
     arrays = {"X_e4": rounded.astype(np.int16), "y": letters}
     if _in_groups(letters):
         arrays["group"] = np.repeat(np.arange(1, 6, dtype=np.int8), _ISOLET_GROUPS)
-    np.savez_compressed(made, **arrays)  # pyright: ignore[reportArgumentType]
+    np.savez_compressed(path, **arrays)  # pyright: ignore[reportArgumentType]
 
 
 def _in_groups(letters: np.ndarray) -> bool:
@@ -175,32 +170,10 @@ def _in_groups(letters: np.ndarray) -> bool:
     return bool(counts.min() >= 58 and counts.max() == 60)
 
 
-def _pixels(raw: Path, form: Form, target: str) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes and labels. Parquet comes in batches: as one frame of floats the colour images would fill gigabytes."""
-    if form == "arff":
-        frame: Any = read_arff(raw, numeric="uint8")
-        return frame.drop(columns=target).to_numpy(np.uint8), _numbers(frame[target]).to_numpy().astype(np.uint8)
-    from pyarrow import parquet
-
-    file = parquet.ParquetFile(raw)
-    names = [name for name in file.schema_arrow.names if name != target]
-    pixels = np.empty((file.metadata.num_rows, len(names)), dtype=np.uint8)
-    labels = np.empty(len(pixels), dtype=np.uint8)
-    done = 0
-    for batch in file.iter_batches(batch_size=4096):
-        part: Any = batch.to_pandas()
-        values = part[names].to_numpy(np.float64)
-        if not ((values >= 0) & (values <= 255) & (values == np.rint(values))).all():
-            raise InputError("its pixels are not whole numbers from 0 to 255.")
-        pixels[done : done + len(part)] = values
-        labels[done : done + len(part)] = _numbers(part[target]).to_numpy()
-        done += len(part)
-    return pixels, labels
-
-
-def _write_images(entry: DatasetInfo, pixels: np.ndarray, labels: np.ndarray, made: Path) -> None:
-    if pixels.shape != (entry.rows, entry.features):
-        raise InputError(f"it has {pixels.shape} images and pixels, not {(entry.rows, entry.features)}.")
+def _write_images(entry: DatasetInfo, table: Any, target: str, path: Path) -> None:
+    pixels, labels = table.drop(columns=target).to_numpy(), _numbers(table[target]).to_numpy().astype(np.uint8)
+    if pixels.shape != (entry.rows, entry.features) or pixels.dtype != np.uint8:
+        raise InputError(f"it has {pixels.shape} images and pixels, not {(entry.rows, entry.features)} bytes.")
     if entry.name == "cifar10":
         images = np.moveaxis(pixels.reshape(-1, 3, 32, 32), 1, -1)
     else:
@@ -208,4 +181,4 @@ def _write_images(entry: DatasetInfo, pixels: np.ndarray, labels: np.ndarray, ma
     if entry.name == "svhn":
         labels = labels % 10
     cut = sum(entry.train)
-    np.savez_compressed(made, x_train=images[:cut], y_train=labels[:cut], x_test=images[cut:], y_test=labels[cut:])
+    np.savez_compressed(path, x_train=images[:cut], y_train=labels[:cut], x_test=images[cut:], y_test=labels[cut:])

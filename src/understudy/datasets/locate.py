@@ -4,36 +4,55 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from understudy.datasets.cache import DATA_VARIABLE, cache_folder, data_folder
-from understudy.datasets.reading import ImageDataset, TableDataset, read
+from understudy.datasets.reading import SplitImages, TableDataset, read
 from understudy.datasets.registry import DatasetInfo, info
 from understudy.errors import InputError
 
+if TYPE_CHECKING:
+    from understudy.images import ImageDataset
 
-def load(name: str, *, download: bool = True) -> TableDataset | ImageDataset:
+
+def load(name: str, *, download: bool = True) -> TableDataset | SplitImages:
     """The dataset `name`, with its counts checked against what is published.
 
     It is looked for in the folder that `$UNDERSTUDY_DATA` names, then in the cache (`$UNDERSTUDY_CACHE`, or the
     platform's usual place), then downloaded from OpenML into the cache unless `download` is false.
     """
-    found = path(name, download=download)
-    return read(info(name), found, found.name)
+    file = path(name, download=download)
+    return read(info(name), file, file.name)
 
 
 def load_table(name: str, *, download: bool = True) -> TableDataset:
     """As `load`, for whoever needs a table: a dataset of images is refused."""
-    found = load(name, download=download)
-    if not isinstance(found, TableDataset):
+    table = load(name, download=download)
+    if not isinstance(table, TableDataset):
         raise InputError(f"{name!r} is a dataset of images, not a table.")
-    return found
+    return table
+
+
+def load_images(name: str, part: Literal["train", "test"] = "train", *, download: bool = True) -> ImageDataset:
+    """The published `part` of a dataset of images, as the methods take it: a table is refused."""
+    from understudy.images import ImageDataset
+
+    both = load(name, download=download)
+    if not isinstance(both, SplitImages):
+        raise InputError(f"{name!r} is a table, not a set of images; load it with `understudy.datasets.load`.")
+    if part not in ("train", "test"):
+        raise InputError(f'`part` (={part!r}) must be "train" or "test".')
+    images, labels = (getattr(both, f"{part}_{what}") for what in ("images", "labels"))
+    return ImageDataset(images, labels.astype(np.int64), both.info.class_names, both.value_range)
 
 
 def path(name: str, *, download: bool = True) -> Path:
     """The file that holds the dataset `name`, downloaded first if it is nowhere and `download` is true."""
     entry = info(name)
-    if (found := find(entry)) is not None:
-        return found
+    if (file := find(entry)) is not None:
+        return file
     if entry.openml is None:
         raise InputError(
             f"{name!r} is not here and cannot be downloaded: no OpenML id is known to hold the same table. "

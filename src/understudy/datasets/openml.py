@@ -1,110 +1,155 @@
-"""Fetch a dataset from OpenML into the cache, in the same form as the files of `$UNDERSTUDY_DATA`."""
+"""Fetch a dataset from OpenML into the cache, in the same form as the files of `$UNDERSTUDY_DATA`.
+
+scikit-learn's `fetch_openml` asks, retries, checks the MD5 sum and parses. What it has no argument for is done here, by a
+handler that its requests pass: a server that says nothing is given up, `$UNDERSTUDY_OPENML` names a mirror, and a
+terminal shows how far a large file has come. And its cache is not used: it keeps whatever arrived, as text that takes
+minutes to parse. Here a file enters the cache only after its columns, rows and labels were checked.
+"""
 
 from __future__ import annotations
 
+import http.client
 import os
-import secrets
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from understudy.datasets.cache import made_cache_folder
-from understudy.datasets.convert import Form, convert
-from understudy.datasets.download import DownloadError, Patience, download, read_json
+from understudy.datasets.cache import CACHE_VARIABLE, made_cache_folder
+from understudy.datasets.convert import convert
 from understudy.datasets.reading import read
 from understudy.datasets.registry import DatasetInfo
 from understudy.errors import InputError
 from understudy.files import whole_file
 
-SERVER = "https://api.openml.org"
 SERVER_VARIABLE = "UNDERSTUDY_OPENML"
+_SILENCE_S = 30.0
+_WORTH_A_BAR = 1 << 20
 
 
-@dataclass(frozen=True)
-class _Source:
-    url: str
-    form: Form
-    md5: str | None
+class DownloadError(InputError):
+    """A dataset could not be fetched. Nothing was written."""
 
 
-class _Unusable(InputError):
-    """The file arrived but is not the dataset."""
-
-
-def fetch(entry: DatasetInfo, *, patience: Patience | None = None) -> Path:
+def fetch(entry: DatasetInfo, *, silence: float = _SILENCE_S) -> Path:
     """Download `entry` into the cache and give the path. The file appears there only once it has been read and counted.
 
-    The Parquet file is tried first, for it is several times smaller; OpenML publishes no checksum for it, and some do
-    not exist. The ARFF file comes with an MD5 sum.
+    A server that sends nothing for `silence` seconds counts as a failed attempt.
     """
-    assert entry.openml is not None
     folder = made_cache_folder()
     try:
-        description = _describe(entry, patience)
-    except DownloadError as error:
-        raise _given_up(entry, str(error)) from None
-    failures: list[str] = []
-    for source in _sources(description):
-        raw = folder / f".{secrets.token_hex(6)}-{entry.name}.{source.form}"
-        try:
-            download(source.url, raw, md5=source.md5, patience=patience, show=f"{entry.name} ({source.form})")
-            with whole_file(folder / entry.file) as made:
-                _make(entry, raw, source.form, description.get("default_target_attribute", ""), made)
-            return folder / entry.file
-        except (DownloadError, _Unusable) as error:
-            failures.append(str(error).rstrip("."))
-        finally:
-            raw.unlink(missing_ok=True)
-    raise _given_up(entry, "; ".join(failures))
+        with tempfile.TemporaryDirectory(prefix=".", dir=folder) as scratch, _Requests(entry.name, silence).installed():
+            table, target = _download(entry, scratch)
+        with whole_file(folder / entry.file) as draft:
+            convert(entry, table, target, draft)
+            read(entry, draft, entry.file)
+    except Exception as error:
+        network = isinstance(error, urllib.error.URLError | ConnectionError | TimeoutError)
+        if isinstance(error, OSError) and error.errno is not None and not network:
+            raise InputError(
+                f"cannot write into {folder}: {error.strerror}. Make room, or name another folder with ${CACHE_VARIABLE}."
+            ) from None
+        if isinstance(error.__cause__, OSError):  # `whole_file` could not write, and says so
+            raise
+        # Whatever else a stranger's file makes scikit-learn or pandas raise, the file is not the dataset.
+        raise DownloadError(
+            f"{entry.name!r} could not be had from OpenML: {' '.join(str(error).split()).rstrip('.')}. Try again later, "
+            f"or put {entry.file} into the folder that $UNDERSTUDY_DATA names."
+        ) from error
+    return folder / entry.file
 
 
-def _given_up(entry: DatasetInfo, why: str) -> DownloadError:
-    return DownloadError(
-        f"{entry.name!r} could not be had from OpenML: {why.rstrip('.')}. Try again later, or put {entry.file} into "
-        "the folder that $UNDERSTUDY_DATA names."
+def _download(entry: DatasetInfo, scratch: str) -> tuple[Any, str]:
+    """OpenML's table as it is, and the name of its label column."""
+    from sklearn.datasets import fetch_openml
+
+    assert entry.openml is not None
+    # Pixels are bytes: as the integers that pandas guesses, the colour images would fill gigabytes. In tables it may
+    # guess: scikit-learn's own list of types fails, with pandas 3, at text that is all digits.
+    types = dict.fromkeys(range(entry.features), "uint8") if entry.kind == "image" else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # of attempts that failed, and of versions: ours are checked by their counts
+            bunch: Any = fetch_openml(
+                data_id=entry.openml.id,
+                data_home=scratch,
+                as_frame=True,
+                n_retries=4,
+                parser="pandas",
+                read_csv_kwargs={"dtype": types, "low_memory": False},
+            )
+        name = bunch.details["name"]
+    except (KeyError, TypeError, AttributeError) as error:  # the answer is JSON, but not OpenML's
+        raise _not_described(entry) from error
+    if name != entry.openml.name:
+        raise _not_described(entry)
+    return bunch.frame, "".join(bunch.target_names[:1])
+
+
+def _not_described(entry: DatasetInfo) -> InputError:
+    assert entry.openml is not None
+    mirror = os.environ.get(SERVER_VARIABLE)
+    return InputError(
+        f"{mirror or 'the server'} does not describe dataset {entry.openml.id} as {entry.openml.name!r}"
+        + (f" (is ${SERVER_VARIABLE} right?)" if mirror else "")
     )
 
 
-def _describe(entry: DatasetInfo, patience: Patience | None) -> dict[str, Any]:
-    assert entry.openml is not None
-    answer = read_json(f"{_server()}/api/v1/json/data/{entry.openml.id}", patience=patience)
-    description = answer.get("data_set_description") if isinstance(answer, dict) else None
-    if not isinstance(description, dict) or description.get("name") != entry.openml.name:
-        raise DownloadError(
-            f"{_server()} does not describe dataset {entry.openml.id} as {entry.openml.name!r}"
-            + (f" (is ${SERVER_VARIABLE} right?)" if os.environ.get(SERVER_VARIABLE) else "")
-        )
-    return description
+class _Requests(urllib.request.BaseHandler):
+    """What `fetch_openml` cannot be told: how long to wait, whom to ask instead, and to show how far it is."""
 
+    handler_order = 400  # before the handlers that connect
 
-def _sources(description: dict[str, Any]) -> Iterator[_Source]:
-    if url := description.get("parquet_url") or description.get("minio_url"):
-        yield _Source(_mirrored(url), "parquet", None)
-    if url := description.get("url"):
-        yield _Source(_mirrored(url), "arff", description.get("md5_checksum"))
+    def __init__(self, name: str, silence: float) -> None:
+        self._name, self._silence, self._bars = name, silence, ExitStack()
 
+    def https_request(self, request: urllib.request.Request) -> urllib.request.Request:
+        address, mirror = urlsplit(request.full_url), os.environ.get(SERVER_VARIABLE)
+        if mirror and (address.hostname or "").endswith("openml.org"):
+            # A mirror serves OpenML's descriptions as they are, so the files that they name are asked of it as well.
+            request.full_url = urljoin(mirror.rstrip("/") + "/", address.path.lstrip("/"))
+        request.timeout = self._silence
+        return request
 
-def _server() -> str:
-    return os.environ.get(SERVER_VARIABLE, SERVER).rstrip("/")
+    def https_response(
+        self, request: urllib.request.Request, response: http.client.HTTPResponse
+    ) -> http.client.HTTPResponse:
+        del request
+        size = int(response.headers.get("Content-Length", 0))
+        if size >= _WORTH_A_BAR and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+            self._bars.close()  # of an attempt that failed
+            columns = (TextColumn(self._name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+            bar = self._bars.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+            task, read_part = bar.add_task("", total=size), response.read
 
-def _mirrored(url: str) -> str:
-    """A mirror serves OpenML's descriptions as they are, so the files they name are asked of the mirror as well."""
-    if os.environ.get(SERVER_VARIABLE):
-        return urljoin(_server() + "/", urlsplit(url).path.lstrip("/"))
-    # Old descriptions name plain HTTP; the Parquet file has no checksum, so nobody may alter it on the way.
-    return url.replace("http://", "https://", 1) if url.startswith("http://") else url
+            def read_and_show(amt: int | None = None) -> bytes:
+                part = read_part(amt)
+                bar.advance(task, len(part))
+                return part
 
+            response.read = read_and_show
+        return response
 
-def _make(entry: DatasetInfo, raw: Path, form: Form, target: str, made: Path) -> None:
-    try:
-        convert(entry, raw, form, target, made)
-        read(entry, made, entry.file)
-    except Exception as error:
-        # Whatever a stranger's file makes pandas or pyarrow raise, the next source may still be good. A full disk is
-        # another matter; pyarrow also calls damaged pages an OSError, but one without a number.
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise _Unusable(f"the {form} file is not what was expected: {' '.join(str(error).split())}") from error
+    http_request, http_response = https_request, https_response
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """While this lasts, `urlopen` (all that `fetch_openml` uses) sends its requests this way."""
+        before: Any = urllib.request._opener  # pyright: ignore[reportAttributeAccessIssue]
+        urllib.request.install_opener(urllib.request.build_opener(self))
+        try:
+            with self._bars:
+                yield
+        finally:
+            urllib.request.install_opener(before)

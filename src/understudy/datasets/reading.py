@@ -40,8 +40,8 @@ class TableDataset:
 
 
 @dataclass(frozen=True)
-class ImageDataset:
-    """Images as bytes, (number, height, width) or with colours last, and labels that index `info.class_names`.
+class SplitImages:
+    """The published train and test parts of a set of images: bytes, (number, height, width) or with colours last, and labels that index `info.class_names`.
 
     `value_range` is what a byte can hold: public without a look at any image.
     """
@@ -54,7 +54,7 @@ class ImageDataset:
     value_range: tuple[int, int] = (0, 255)
 
 
-def read(entry: DatasetInfo, path: Path, file: str) -> TableDataset | ImageDataset:
+def read(entry: DatasetInfo, path: Path, file: str) -> TableDataset | SplitImages:
     """The dataset in `path`, which holds what `file` (a name that the registry knows) should hold."""
     try:
         if entry.kind == "image":
@@ -97,13 +97,13 @@ def _table(entry: DatasetInfo, path: Path, file: str) -> TableDataset:
 def _edition(entry: DatasetInfo, path: Path, file: str, labels: pd.Series) -> Edition:
     """The edition whose counts fit exactly: a cut, doubled or relabelled file must not become a benchmark."""
     candidates = [edition for edition in entry.editions if edition.file == file]
-    found = count_classes(labels)
+    classes = count_classes(labels)
     for edition in candidates:
-        if edition.rows == len(labels) and (not edition.classes or dict(edition.classes) == found):
+        if edition.rows == len(labels) and (not edition.classes or dict(edition.classes) == classes):
             return edition
     expected = " or ".join(f"{e.rows:,} rows ({_counts(dict(e.classes))})" for e in candidates if e.classes)
     raise InputError(
-        f"{path} has {len(labels):,} rows ({_counts(found)}), but {entry.name!r} has {expected}. "
+        f"{path} has {len(labels):,} rows ({_counts(classes)}), but {entry.name!r} has {expected}. "
         "The file is cut short or something else; replace it."
     )
 
@@ -132,13 +132,13 @@ def _intrusion(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     frame = _parquet(path)
-    places, attacks = pd.factorize(frame["label"])
+    codes, attacks = pd.factorize(frame["label"])
     named = [str(attack).rstrip(".") for attack in attacks]
     if unknown := sorted(set(named) - set(ATTACKS)):
         raise InputError(f"{path}: {unknown[0]!r} is not one of the connections of KDD Cup 1999.")
     classes = ["normal", "dos", "probe", "r2l", "u2r"]
-    codes = np.array([classes.index(ATTACKS[attack]) for attack in named], dtype=np.int8)
-    frame["label"] = pd.Categorical.from_codes(codes[places], categories=classes)  # pyright: ignore[reportArgumentType]
+    kinds = np.array([classes.index(ATTACKS[attack]) for attack in named], dtype=np.int8)
+    frame["label"] = pd.Categorical.from_codes(kinds[codes], categories=classes)  # pyright: ignore[reportArgumentType]
     return frame
 
 
@@ -196,7 +196,7 @@ def _breast_cancer(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _images(entry: DatasetInfo, path: Path) -> ImageDataset:
+def _images(entry: DatasetInfo, path: Path) -> SplitImages:
     with np.load(path, allow_pickle=False) as arrays:
         images = {part: arrays[f"x_{part}"] for part in ("train", "test")}
         labels = {part: arrays[f"y_{part}"] for part in ("train", "test")}
@@ -207,13 +207,13 @@ def _images(entry: DatasetInfo, path: Path) -> ImageDataset:
                 f"{path}: x_{part} is {images[part].dtype} of shape {images[part].shape}, but {entry.name!r} has uint8 "
                 f"of shape {shape}. Replace the file."
             )
-        found = tuple(np.bincount(labels[part].ravel().astype(np.int64), minlength=len(expected)).tolist())
-        if found != expected:
+        counts = tuple(np.bincount(labels[part].ravel().astype(np.int64), minlength=len(expected)).tolist())
+        if counts != expected:
             raise InputError(
-                f"{path}: y_{part} has {found} images of each class, but {entry.name!r} has {expected}. "
+                f"{path}: y_{part} has {counts} images of each class, but {entry.name!r} has {expected}. "
                 "Replace the file."
             )
-    return ImageDataset(entry, images["train"], labels["train"], images["test"], labels["test"])
+    return SplitImages(entry, images["train"], labels["train"], images["test"], labels["test"])
 
 
 # The usual grouping of the 22 attacks (Stolfo et al., task description of KDD Cup 1999).

@@ -1,8 +1,8 @@
 """How good synthetic data are: for learning from, for comparing models on, and beside the real rows.
 
     from understudy.evaluation import evaluate
-    found = evaluate(train, test, {"moments": made}, "income", seeds=3)
-    found["moments"].settings["B"].mean["auroc"]
+    evaluation = evaluate(train, test, {"moments": synthetic}, "income", seeds=3)
+    evaluation["moments"].settings["B"].mean["auroc"]
 
 Every figure here looks at real rows. It is as private as they are, unless it was made with `epsilon_metrics`.
 """

@@ -269,10 +269,10 @@ def panel(name: str | Mapping[str, Factory]) -> Mapping[str, Factory]:
 
 def missing(chosen: Mapping[str, Factory]) -> dict[str, str]:
     """The classifiers that cannot be made here, and why: xgboost is an extra."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for name, factory in chosen.items():
         try:
             factory(0)
         except InputError as error:
-            found[name] = str(error)
-    return found
+            reasons[name] = str(error)
+    return reasons

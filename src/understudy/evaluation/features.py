@@ -26,7 +26,7 @@ _MOST_CLASSES = 100
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as numbers: `x` (rows x columns, float32) and `y`, the place of each row's class in the schema's list.
+    """Rows as numbers: `x` (rows x columns, float32) and `y`, the position of each row's class in the schema's list.
 
     As private as the frame they come from. `note` says what had to be left out on the way.
     """
@@ -38,8 +38,8 @@ class Rows:
     def __len__(self) -> int:
         return len(self.y)
 
-    def take(self, places: np.ndarray) -> Rows:
-        return Rows(self.x[places], self.y[places], self.note)
+    def take(self, positions: np.ndarray) -> Rows:
+        return Rows(self.x[positions], self.y[positions], self.note)
 
 
 def classes(schema: Schema, target: str) -> tuple[Any, ...]:
@@ -107,8 +107,8 @@ def prepare(train: Rows, *others: Rows) -> tuple[Rows, ...]:
     return tuple(ready)
 
 
-def _class_column(column: Column, found: tuple[Any, ...]) -> Column:
-    listed_classes = tuple(int(label) if isinstance(label, bool) else label for label in found)
+def _class_column(column: Column, labels: tuple[Any, ...]) -> Column:
+    listed_classes = tuple(int(label) if isinstance(label, bool) else label for label in labels)
     if column.other:
         listed_classes = tuple(label for label in listed_classes if label != OTHER)
     return Column(column.name, "categorical", categories=listed_classes, nullable=True, other=column.other)

@@ -28,13 +28,13 @@ _C2ST_ROWS = 5_000
 
 
 def fidelity(
-    real: pd.DataFrame, made: pd.DataFrame, schema: Schema, real_rows: Rows, made_rows: Rows, seed: int = 0
+    real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, real_rows: Rows, synthetic_rows: Rows, seed: int = 0
 ) -> Fidelity:
     """Touches private data (`real`): all fidelity figures of one synthetic table."""
-    real, made = _some(real, seed), _some(made, seed)
+    real, synthetic = _some(real, seed), _some(synthetic, seed)
     kinds = {column.name: column.kind for column in schema}
     schema = Schema(tuple(opened(column) for column in schema))
-    pairs = {column.name: (_values(real, column), _values(made, column)) for column in schema}
+    pairs = {column.name: (_values(real, column), _values(synthetic, column)) for column in schema}
     columns = tuple(replace(_column(c, *pairs[c.name]), kind=kinds[c.name]) for c in schema)
     coarse = {column.name: _cells(column, *pairs[column.name], _COARSE) for column in schema}
     distances = [c.wasserstein for c in columns if c.wasserstein is not None]
@@ -46,7 +46,7 @@ def fidelity(
         association=_association(schema, coarse, seed),
         marginals_2=_marginals(coarse, 2, seed),
         marginals_3=_marginals(coarse, 3, seed),
-        c2st=c2st(real_rows, made_rows, seed),
+        c2st=c2st(real_rows, synthetic_rows, seed),
         coverage=float(np.mean([c.coverage for c in columns])),
     )
 
@@ -71,12 +71,12 @@ def _values(frame: pd.DataFrame, column: Column) -> np.ndarray:
     return values.codes(series, column) + 1
 
 
-def _column(column: Column, real: np.ndarray, made: np.ndarray) -> ColumnFidelity:
-    tv = _variation(*_cells(column, real, made, _FINE))
+def _column(column: Column, real: np.ndarray, synthetic: np.ndarray) -> ColumnFidelity:
+    tv = _variation(*_cells(column, real, synthetic, _FINE))
     if not _numeric(column):
-        had, seen = (set(np.unique(side).tolist()) - {0} for side in (real, made))
+        had, seen = (set(np.unique(side).tolist()) - {0} for side in (real, synthetic))
         return ColumnFidelity(column.name, column.kind, tv, None, len(seen & had) / max(len(had), 1))
-    a, b = (side[~np.isnan(side)] for side in (real, made))
+    a, b = (side[~np.isnan(side)] for side in (real, synthetic))
     if len(a) == 0 or len(b) == 0:
         return ColumnFidelity(column.name, column.kind, tv, None, float(len(a) == len(b)))
     from scipy.stats import wasserstein_distance
@@ -88,23 +88,23 @@ def _column(column: Column, real: np.ndarray, made: np.ndarray) -> ColumnFidelit
     return ColumnFidelity(column.name, column.kind, tv, distance, float(np.clip(covered, 0, 1)))
 
 
-def _cells(column: Column, real: np.ndarray, made: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
+def _cells(column: Column, real: np.ndarray, synthetic: np.ndarray, bins: int) -> tuple[np.ndarray, np.ndarray]:
     """Both sides as small whole numbers: categories, or bins that hold equal shares of the real rows; missing is 0."""
     if not _numeric(column):
-        return real, made
+        return real, synthetic
     known = real[~np.isnan(real)]
     edges = np.unique(np.quantile(known, np.linspace(0, 1, bins + 1)[1:-1])) if len(known) else np.zeros(0)
     first, second = (
         np.where(np.isnan(side), 0, np.searchsorted(edges, side, side="right") + 1).astype(np.int64)
-        for side in (real, made)
+        for side in (real, synthetic)
     )
     return first, second
 
 
-def _variation(real: np.ndarray, made: np.ndarray) -> float:
+def _variation(real: np.ndarray, synthetic: np.ndarray) -> float:
     """Total variation distance of two columns of whole numbers."""
-    size = int(max(real.max(initial=0), made.max(initial=0))) + 1
-    a, b = (np.bincount(side, minlength=size) / max(len(side), 1) for side in (real, made))
+    size = int(max(real.max(initial=0), synthetic.max(initial=0))) + 1
+    a, b = (np.bincount(side, minlength=size) / max(len(side), 1) for side in (real, synthetic))
     return float(np.abs(a - b).sum() / 2)
 
 
@@ -169,7 +169,7 @@ def _joint(cells: dict[str, tuple[np.ndarray, np.ndarray]], names: tuple[str, ..
     return _variation(places[: len(codes[0])], places[len(codes[0]) :])
 
 
-def c2st(real: Rows, made: Rows, seed: int = 0) -> float:
+def c2st(real: Rows, synthetic: Rows, seed: int = 0) -> float:
     """Touches private data: AUROC of a boosted forest that tells real rows from synthetic ones, on rows it never saw.
 
     The label belongs to the row: a table whose labels are shuffled is told apart by it.
@@ -179,10 +179,10 @@ def c2st(real: Rows, made: Rows, seed: int = 0) -> float:
     from threadpoolctl import threadpool_limits
 
     random = np.random.default_rng(seed)
-    size = min(len(real), len(made), _C2ST_ROWS)
+    size = min(len(real), len(synthetic), _C2ST_ROWS)
     if size < 20:
         return 1.0
-    sides = [side.take(random.choice(len(side), size, replace=False)) for side in prepare(real, made)]
+    sides = [side.take(random.choice(len(side), size, replace=False)) for side in prepare(real, synthetic)]
     x = np.concatenate([np.column_stack([side.x, side.y]) for side in sides])
     y = np.repeat([0, 1], size)
     order = random.permutation(len(x))

@@ -77,9 +77,9 @@ class NoisyMetrics:
             scores = {
                 str(table): {
                     str(name): {metric: float(run[metric]) for metric in ("accuracy", "auroc", "auprc")}
-                    for name, run in found["classifiers"].items()
+                    for name, run in scored["classifiers"].items()
                 }
-                for table, found in plain["tables"].items()
+                for table, scored in plain["tables"].items()
             }
             certificate = Certificate.parse(json.dumps(plain["certificate"]), where="the certificate of the scores")
             numbers = float(plain["epsilon"]), int(plain["rows"]), float(plain["noise"])
@@ -115,22 +115,22 @@ def noisy_metrics(
     chosen = {name: factory for name, factory in asked.items() if name not in absent}
     schema.require_complete()
     features = Featuriser(schema, target)
-    place = place_of(positive, features.classes)
+    positive_code = place_of(positive, features.classes)
     frame = as_frame(test)
-    # A row without a class stays in its place and counts for nothing: every other row is scored as it would be anyway.
+    # A row without a class stays where it is and counts for nothing: every other row is scored as it would be anyway.
     judged = features.rows(frame, unlabelled=True)
-    made = {name: features.rows(as_frame(table)) for name, table in synthetic.items()}
+    tables = {name: features.rows(as_frame(table)) for name, table in synthetic.items()}
     spent = Budget(epsilon) if budget is None else budget
     histograms = 1 if len(features.classes) == 2 else len(features.classes)
-    mechanism = NoisyCounts(epsilon, len(made) * len(chosen) * (1 + histograms))
+    mechanism = NoisyCounts(epsilon, len(tables) * len(chosen) * (1 + histograms))
     blocks = {
-        (table, name): _counts(factory, rows, judged, len(features.classes), place, seed)
-        for table, rows in made.items()
+        (table, name): _counts(factory, rows, judged, len(features.classes), positive_code, seed)
+        for table, rows in tables.items()
         for name, factory in chosen.items()
     }
     flat = np.concatenate([block.ravel() for pair in blocks.values() for block in pair])
     noisy = mechanism.release(flat, spent)
-    scores: dict[str, dict[str, dict[str, float]]] = {name: {} for name in made}
+    scores: dict[str, dict[str, dict[str, float]]] = {name: {} for name in tables}
     start = 0
     for (table, name), pair in blocks.items():
         parts: list[np.ndarray] = []
@@ -140,7 +140,7 @@ def noisy_metrics(
         scores[table][name] = _metrics(parts[0], parts[1], len(frame))
     certificate = Certificate.from_budget(
         spent,
-        release={"kind": "metrics", "method": "noisy-metrics", "tables": list(made), "classifiers": list(chosen)},
+        release={"kind": "metrics", "method": "noisy-metrics", "tables": list(tables), "classifiers": list(chosen)},
         assumed_public=[
             "the synthetic tables and all that was learnt from them",
             "the schema: kinds, bounds and categories of all columns",
@@ -168,10 +168,10 @@ def _counts(
     right = np.array([np.sum(theirs.argmax(axis=1) == y)], dtype=np.int64)
     judged = [1] if classes == 2 else list(range(classes))
     tables = np.zeros((len(judged), 2, BINS), dtype=np.int64)
-    for place, label in enumerate(judged):
+    for number, label in enumerate(judged):
         edges = _edges(ours[:, label], ready_train.y == label)
         bins = np.searchsorted(edges, theirs[:, label], side="right")
-        np.add.at(tables[place], ((y == label).astype(np.int64), bins), 1)
+        np.add.at(tables[number], ((y == label).astype(np.int64), bins), 1)
     return right, tables
 
 
@@ -229,6 +229,6 @@ def histogram_metrics(inside: np.ndarray, outside: np.ndarray) -> tuple[float, f
         return 0.5, float(pos.sum() > 0)
     below = np.cumsum(neg) - neg
     auroc = float((pos * (below + neg / 2)).sum() / (pos.sum() * neg.sum()))
-    found, false = np.cumsum(pos[::-1]), np.cumsum(neg[::-1])
-    precision = found / np.maximum(found + false, 1e-12)
+    true, false = np.cumsum(pos[::-1]), np.cumsum(neg[::-1])
+    precision = true / np.maximum(true + false, 1e-12)
     return auroc, float((precision * pos[::-1]).sum() / pos.sum())

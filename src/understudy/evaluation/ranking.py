@@ -31,10 +31,10 @@ def feature_importance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     wide = x.astype(np.float64)
     centred = np.nan_to_num(wide - np.nanmean(wide, axis=0))
     scale = np.sqrt((centred**2).sum(axis=0))
-    found = np.zeros(x.shape[1])
+    importance = np.zeros(x.shape[1])
     for label in np.unique(y)[-max(1, len(np.unique(y)) - 1) :]:
         truth = (y == label) - np.mean(y == label)
         bottom = scale * np.sqrt((truth**2).sum())
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.maximum(found, np.where(bottom > 0, np.abs(truth @ centred) / bottom, 0.0))
-    return found
+            importance = np.maximum(importance, np.where(bottom > 0, np.abs(truth @ centred) / bottom, 0.0))
+    return importance

@@ -70,12 +70,11 @@ def score(
         classifier = TWELVE[classifier]
     features = Featuriser(schema, target)
     learnt, judged = prepare(features.rows(train), features.rows(test))
-    place = place_of(positive, features.classes)
-    return fit_and_score(classifier, learnt, judged, len(features.classes), place, seed)
+    return fit_and_score(classifier, learnt, judged, len(features.classes), place_of(positive, features.classes), seed)
 
 
 def place_of(positive: object, classes: tuple[Any, ...]) -> int:
-    """The place of the positive class: the last one unless named."""
+    """The position of the positive class among `classes`: the last one unless named."""
     if positive is None:
         return len(classes) - 1
     if positive in classes:
@@ -92,8 +91,8 @@ def fit_and_score(factory: Factory, train: Rows, test: Rows, classes: int, posit
     if classes == 2:
         train, test = (Rows(rows.x, (rows.y == positive).astype(np.int64)) for rows in (train, test))
     chances = predict(factory, train, test.x, classes, seed, notes)
-    found = metrics(test.y, chances, notes)
-    return Scores(**found, seconds=time.perf_counter() - began, note="; ".join(dict.fromkeys(notes)))
+    values = metrics(test.y, chances, notes)
+    return Scores(**values, seconds=time.perf_counter() - began, note="; ".join(dict.fromkeys(notes)))
 
 
 def predict(factory: Factory, train: Rows, x: np.ndarray, classes: int, seed: int, notes: list[str]) -> np.ndarray:

@@ -71,15 +71,15 @@ def evaluate(
     described = describe(real, held, target) if schema is None else schema.with_target(target)
     described.require_complete()
     features = Featuriser(described, target)
-    place = place_of(positive, features.classes)
+    positive_code = place_of(positive, features.classes)
     learnt, judged = (_rows(features, frame, name) for frame, name in ((real, "train"), (held, "test")))
-    frames, made, errors = _read(synthetic, features)
-    work = _Work(chosen, len(features.classes), place, seeds)
-    work.settle("A", learnt, judged)
-    for name, rows in made.items():
-        work.settle(f"B {name}", rows, judged)
+    frames, tables, errors = _read(synthetic, features)
+    work = _Work(chosen, len(features.classes), positive_code, seeds)
+    work.add_setting("A", learnt, judged)
+    for name, rows in tables.items():
+        work.add_setting(f"B {name}", rows, judged)
         if with_c:
-            work.split(f"C {name}", rows, len(judged) / (len(judged) + len(learnt)))
+            work.add_splits(f"C {name}", rows, len(judged) / (len(judged) + len(learnt)))
         if with_fidelity:
             digest = content(described.to_json(), learnt, rows)
             args = (real, frames[name], described, learnt, rows)
@@ -87,12 +87,12 @@ def evaluate(
         if with_signals:
             digest = content("signals", learnt, judged, rows)
             work.add(Task(f"signals {name}", digest, _signals, (learnt, judged, rows)))
-    found = run_tasks(list(work.tasks.values()), jobs, cache, content(learnt, judged))
-    real_setting = work.setting("A", found)
+    results = run_tasks(list(work.tasks.values()), jobs, cache, content(learnt, judged))
+    real_setting = work.setting("A", results)
     return shape.Evaluation(
         target,
         tuple(str(label) for label in features.classes),
-        str(features.classes[place]) if len(features.classes) == 2 else None,
+        str(features.classes[positive_code]) if len(features.classes) == 2 else None,
         tuple(chosen),
         seeds,
         {"train": len(learnt), "test": len(judged)},
@@ -100,7 +100,7 @@ def evaluate(
         tuple(
             shape.TableEvaluation(name, 0, error=errors[name])
             if name in errors
-            else _table(name, made[name], learnt, work, found, real_setting)
+            else _table(name, tables[name], learnt, work, results, real_setting)
             for name in synthetic
         ),
         (*notes, shape.AS_PRIVATE_AS_THE_ROWS, *((shape.SIGNALS_ARE_NO_PROOF,) if with_signals else ())),
@@ -180,18 +180,18 @@ def _read(
     synthetic: Mapping[str, Table], features: Featuriser
 ) -> tuple[dict[str, pd.DataFrame], dict[str, Rows], dict[str, str]]:
     frames: dict[str, Any] = {}
-    made: dict[str, Rows] = {}
+    tables: dict[str, Rows] = {}
     errors: dict[str, str] = {}
     for name, table in synthetic.items():
         try:
             frames[name] = as_frame(table)
-            made[name] = features.rows(frames[name])
+            tables[name] = features.rows(frames[name])
         except InputError as error:
             errors[name] = str(error)
-    if not made:
+    if not tables:
         said = " ".join(f"{name}: {error}" for name, error in errors.items())
         raise InputError(f"no synthetic table can be evaluated. {said}")
-    return frames, made, errors
+    return frames, tables, errors
 
 
 class _Work:
@@ -205,7 +205,7 @@ class _Work:
     def add(self, task: Task) -> None:
         self.tasks[task.label] = task
 
-    def settle(self, setting: str, train: Rows, test: Rows) -> None:
+    def add_setting(self, setting: str, train: Rows, test: Rows) -> None:
         """Every classifier and seed on the same two sets; one that ignores its seed runs once."""
         ready = prepare(train, test)
         digest = content(*ready)
@@ -214,7 +214,7 @@ class _Work:
                 same = seed > 0 and repr(factory(seed)) == repr(factory(0))
                 self._add(setting, name, 0 if same else seed, ready, digest)
 
-    def split(self, setting: str, rows: Rows, share: float) -> None:
+    def add_splits(self, setting: str, rows: Rows, share: float) -> None:
         """Setting C: for each seed another part of the synthetic rows is held back, as large a share as the real one."""
         for seed in range(self.seeds):
             order = np.random.default_rng(seed).permutation(len(rows))
@@ -231,16 +231,16 @@ class _Work:
         key = content(digest, name, repr(factory(seed)), self.classes, self.positive, seed)
         self.add(Task(label, key, _fit, (factory, *ready, self.classes, self.positive, seed), _cost(name)))
 
-    def settings(self, table: str, found: Mapping[str, Any]) -> dict[str, shape.Setting]:
+    def settings(self, table: str, results: Mapping[str, Any]) -> dict[str, shape.Setting]:
         """B and C of one synthetic table, as far as they were asked for."""
         return {
-            letter: self.setting(f"{letter} {table}", found) for letter in "BC" if f"{letter} {table}" in self._runs
+            letter: self.setting(f"{letter} {table}", results) for letter in "BC" if f"{letter} {table}" in self._runs
         }
 
-    def setting(self, name: str, found: Mapping[str, Any]) -> shape.Setting:
+    def setting(self, name: str, results: Mapping[str, Any]) -> shape.Setting:
         return shape.Setting.of(
             {
-                classifier: [Scores.from_dict(found[label]) for label in labels]
+                classifier: [Scores.from_dict(results[label]) for label in labels]
                 for classifier, labels in self._runs[name].items()
             }
         )
@@ -263,32 +263,32 @@ def _fidelity(*given: Any) -> dict[str, Any]:
 
 
 def _signals(*given: Any) -> dict[str, Any]:
-    found = signals(*given)
-    return {} if found is None else asdict(found)
+    leakage = signals(*given)
+    return {} if leakage is None else asdict(leakage)
 
 
 def _table(
-    name: str, rows: Rows, learnt: Rows, work: _Work, found: Mapping[str, Any], real: shape.Setting
+    name: str, rows: Rows, learnt: Rows, work: _Work, results: Mapping[str, Any], real: shape.Setting
 ) -> shape.TableEvaluation:
-    settings = work.settings(name, found)
+    settings = work.settings(name, results)
     ranking: dict[str, float] = {}
     # Columns that are constant in the real rows have no importance to be ranked by.
-    real_rows, made_rows = prepare(learnt, rows)
+    real_rows, synthetic_rows = prepare(learnt, rows)
     if real_rows.x.shape[1] > 1:
         ranking["features"] = ranking_agreement(
-            *(feature_importance(side.x, side.y) for side in (real_rows, made_rows))
+            *(feature_importance(side.x, side.y) for side in (real_rows, synthetic_rows))
         )
     if "C" in settings and len(work.chosen) > 1:
         for metric in ("auroc", "auprc"):
             sides = ([s.metrics[metric].mean for s in side.classifiers.values()] for side in (real, settings["C"]))
             ranking[metric] = ranking_agreement(*sides)
-    told = found.get(f"signals {name}")
+    leakage = results.get(f"signals {name}")
     return shape.TableEvaluation(
         name,
         len(rows),
         settings=settings,
         ranking=ranking,
-        fidelity=shape.Fidelity.from_dict(found[f"fidelity {name}"]) if f"fidelity {name}" in found else None,
-        signals=shape.Signals(**told) if told else None,
+        fidelity=shape.Fidelity.from_dict(results[f"fidelity {name}"]) if f"fidelity {name}" in results else None,
+        signals=shape.Signals(**leakage) if leakage else None,
         notes=(rows.note,) if rows.note else (),
     )

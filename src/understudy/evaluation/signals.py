@@ -16,20 +16,20 @@ ROWS = 2_000
 _SAME = 1e-5
 
 
-def signals(train: Rows, holdout: Rows, made: Rows, seed: int = 0) -> Signals | None:
-    """Touches private data: distances between synthetic rows, the rows that made them and rows that did not.
+def signals(train: Rows, holdout: Rows, synthetic: Rows, seed: int = 0) -> Signals | None:
+    """Touches private data: distances between synthetic rows, the rows that they were made from, and rows that they were not.
 
     All three are cut to one number of rows, so that chance alone makes neither side nearer. None where there are too
     few rows to say anything.
     """
-    size = min(len(train), len(holdout), len(made), ROWS)
+    size = min(len(train), len(holdout), len(synthetic), ROWS)
     if size < 10:
         return None
     random = np.random.default_rng(seed)
     middle, spread = _scale(train.x)
     members, others, rows = (
         np.nan_to_num((side.x[random.choice(len(side), size, replace=False)] - middle) / spread)
-        for side in (train, holdout, made)
+        for side in (train, holdout, synthetic)
     )
     near_member, near_other = _closest(rows, members), _closest(rows, others)
     # Ties (rows that lie as near to both) count half: a table that copies neither side sits at one half.

@@ -51,7 +51,7 @@ class StumpBoost:
 
         Thresholds are compared in double precision: halfway between two neighbours in single precision is one of them.
         """
-        found: list[tuple[int, float, bool, bool, float]] = []
+        stumps: list[tuple[int, float, bool, bool, float]] = []
         weights = np.full(len(truth), 1 / len(truth))
         for _ in range(self.n_estimators):
             weights = np.maximum(weights, np.finfo(float).eps)
@@ -59,17 +59,17 @@ class StumpBoost:
             wrong = np.where(columns[column] <= np.float64(threshold), below, above) != truth
             error = float(weights[wrong].sum() / weights.sum())
             if error <= 0:
-                found.append((column, threshold, below, above, 1.0))
+                stumps.append((column, threshold, below, above, 1.0))
                 break
             if error >= 0.5:
-                if not found:
+                if not stumps:
                     raise ValueError("no stump is better than chance")
                 break
             worth = self.learning_rate * float(np.log((1 - error) / error))
-            found.append((column, threshold, below, above, worth))
+            stumps.append((column, threshold, below, above, worth))
             weights = np.where(wrong, weights * np.exp(worth), weights)
             weights /= weights.sum()
-        return found
+        return stumps
 
     def predict_proba(self, x: np.ndarray) -> np.ndarray:
         if self._many is not None:
@@ -89,7 +89,7 @@ def _stump(
 ) -> tuple[int, float, bool, bool]:
     """The split with the least Gini impurity. Column by column: one fits into the processor's cache, all do not."""
     trues = np.where(truth, weights, 0.0)
-    best, place = -np.inf, (0, 0)
+    best, split = -np.inf, (0, 0)
     for column, rows in enumerate(order):
         left, left_true = np.cumsum(weights[rows]), np.cumsum(trues[rows])
         whole, whole_true = left[-1], left_true[-1]
@@ -104,8 +104,8 @@ def _stump(
         pure += barred[column]
         position = int(np.argmax(pure))
         if pure[position] > best:
-            best, place = float(pure[position]), (column, position)
-    column, position = place
+            best, split = float(pure[position]), (column, position)
+    column, position = split
     if best == -np.inf:
         majority = bool(2 * trues.sum() > weights.sum())
         return 0, np.inf, majority, majority

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from understudy._kept import Kept
 from understudy._parallel import share_out
+from understudy._resumable import ResultsLog
 from understudy.errors import InputError
 from understudy.evaluation.features import Rows
 
@@ -54,23 +54,22 @@ def content(*parts: object) -> str:
 def run_tasks(tasks: Sequence[Task], jobs: int, cache: str | Path | None, name: str) -> dict[str, dict[str, Any]]:
     """The result of every task by its label. With a `cache` folder, what its file `name` holds is not computed again."""
     secret = b"" if cache is None else _secret(_folder(cache))
-    kept = None if cache is None else Kept(Path(cache) / f"{_keyed(secret, name)[:16]}.jsonl")
-    found: dict[str, dict[str, Any]] = {}
+    log = None if cache is None else ResultsLog(Path(cache) / f"{_keyed(secret, name)[:16]}.jsonl")
+    results: dict[str, dict[str, Any]] = {}
     left: list[Task] = []
     for task in tasks:
-        before = None if kept is None else kept.get(_key(secret, task))
+        before = None if log is None else log.get(_key(secret, task))
         if before is None:
             left.append(task)
         else:
-            found[task.label] = before
+            results[task.label] = before
     left.sort(key=lambda task: -task.cost)
     work = [(task.label, _key(secret, task), task.function, task.args) for task in left]
-    results = share_out(_run, work, jobs=jobs, total=len(tasks), done=len(found), what="evaluating")
-    for label, key, result in results:
-        if kept is not None:
-            kept.add(key, result)
-        found[label] = result
-    return found
+    for label, key, result in share_out(_run, work, jobs=jobs, total=len(tasks), done=len(results), what="evaluating"):
+        if log is not None:
+            log.add(key, result)
+        results[label] = result
+    return results
 
 
 def _run(label: str, key: str, function: Callable[..., Any], args: Sequence[Any]) -> tuple[str, str, Any]:

@@ -46,9 +46,9 @@ class ImageDataset:
         low, high = self.value_range
         return (self.images.reshape(len(self), -1).astype(np.float32) - low) / np.float32(high - low)
 
-    def take(self, places: np.ndarray | slice) -> ImageDataset:
+    def take(self, positions: np.ndarray | slice) -> ImageDataset:
         """Some of the images."""
-        return ImageDataset(self.images[places], self.labels[places], self.classes, self.value_range)
+        return ImageDataset(self.images[positions], self.labels[positions], self.classes, self.value_range)
 
     @classmethod
     def from_flat(
@@ -68,9 +68,9 @@ class ImageDataset:
 def _pixels(images: Any, value_range: tuple[int, int]) -> np.ndarray:
     if isinstance(images, Sequence) and len({np.shape(image) for image in images}) > 1:
         first = np.shape(images[0])
-        place = next(i for i, image in enumerate(images) if np.shape(image) != first)
+        number = next(i for i, image in enumerate(images) if np.shape(image) != first)
         raise InputError(
-            f"image {place} has shape {np.shape(images[place])}, image 0 has {first}: bring all images to one size."
+            f"image {number} has shape {np.shape(images[number])}, image 0 has {first}: bring all images to one size."
         )
     array = np.asarray(images)
     if array.ndim not in (3, 4) or 0 in array.shape or (array.ndim == 4 and array.shape[3] not in (1, 3)):
@@ -78,8 +78,8 @@ def _pixels(images: Any, value_range: tuple[int, int]) -> np.ndarray:
             f"images of shape {array.shape}: expected (number, height, width), or with 1 or 3 colours as the last axis."
         )
     if np.issubdtype(array.dtype, np.floating) and not np.all(np.isfinite(array)):
-        place = int(np.argmin(np.isfinite(array).reshape(len(array), -1).all(axis=1)))
-        raise InputError(f"image {place} has pixels that are not finite: repair or drop it.")
+        number = int(np.argmin(np.isfinite(array).reshape(len(array), -1).all(axis=1)))
+        raise InputError(f"image {number} has pixels that are not finite: repair or drop it.")
     low, high = value_range
     if not 0 <= low < high <= 255:
         raise InputError(f"`value_range` (={value_range}) must lie within 0 and 255.")
@@ -88,8 +88,8 @@ def _pixels(images: Any, value_range: tuple[int, int]) -> np.ndarray:
             f"pixels are {array.dtype}, not bytes: scale them by a range that is public and convert them to uint8."
         )
     if array.min() < low or array.max() > high:
-        place = int(np.argmax(((array < low) | (array > high)).reshape(len(array), -1).any(axis=1)))
-        raise InputError(f"image {place} has pixels outside the public range {low} to {high}.")
+        number = int(np.argmax(((array < low) | (array > high)).reshape(len(array), -1).any(axis=1)))
+        raise InputError(f"image {number} has pixels outside the public range {low} to {high}.")
     return array
 
 
@@ -107,8 +107,8 @@ def _labels(labels: Any, count: int, classes: tuple[str, ...]) -> np.ndarray:
         raise InputError(f"labels are {array.dtype}: give the number of each image's class in `classes`.")
     wrong = (array != BLANK) & ((array < 0) | (array >= len(classes)))
     if wrong.any():
-        place = int(wrong.argmax())
+        number = int(wrong.argmax())
         raise InputError(
-            f"image {place} has label {array[place]}, but there are {len(classes)} classes, 0 to {len(classes) - 1}."
+            f"image {number} has label {array[number]}, but there are {len(classes)} classes, 0 to {len(classes) - 1}."
         )
     return array.astype(np.int64)

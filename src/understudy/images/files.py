@@ -1,30 +1,16 @@
-"""Image sets from and to files: named benchmark sets, `.npz`, and a picture of some of the images."""
+"""Image sets from and to `.npz` files, and a picture of some of the images."""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from understudy.errors import InputError
 from understudy.files import whole_file
 from understudy.images.dataset import ImageDataset
-
-
-def load(name: str, part: Literal["train", "test"] = "train") -> ImageDataset:
-    """A named image set (mnist, fashion, cifar10, svhn) by `understudy.datasets`."""
-    from understudy import datasets
-
-    found = datasets.load(name)
-    if not isinstance(found, datasets.ImageDataset):
-        raise InputError(f"{name!r} is a table, not a set of images; load it with `understudy.datasets.load`.")
-    if part not in ("train", "test"):
-        raise InputError(f'`part` (={part!r}) must be "train" or "test".')
-    images, labels = (getattr(found, f"{part}_{what}") for what in ("images", "labels"))
-    return ImageDataset(images, labels.astype(np.int64), found.info.class_names, found.value_range)
 
 
 def read_npz(path: str | Path, classes: Sequence[str] | None = None) -> ImageDataset:

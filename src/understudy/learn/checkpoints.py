@@ -137,22 +137,23 @@ class Workspace:
         import jax
         from safetensors import SafetensorError, safe_open
 
-        found = sorted(self.path.glob("state-*.safetensors"))
-        if not found:
+        states = sorted(self.path.glob("state-*.safetensors"))
+        if not states:
             self.steps = Log(self.path / "steps-000000.log")
             return 0, like, []
-        match = re.fullmatch(r"state-(\d+)\.safetensors", found[-1].name)
+        last = states[-1]
+        match = re.fullmatch(r"state-(\d+)\.safetensors", last.name)
         if match is None:
-            raise InputError(f"{found[-1]} is no checkpoint: remove it.")
+            raise InputError(f"{last} is no checkpoint: remove it.")
         leaves, shape = jax.tree.flatten(like)
         try:
-            with safe_open(found[-1], framework="numpy") as file:
+            with safe_open(last, framework="numpy") as file:
                 arrays = [file.get_tensor(f"{i:06d}") for i in range(len(leaves))]
                 history = json.loads(file.metadata()["history"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{found[-1]} is damaged ({error}): the run cannot be resumed.") from None
+            raise InputError(f"{last} is damaged ({error}): the run cannot be resumed.") from None
         if any(_as_numpy(a).shape != b.shape for a, b in zip(leaves, arrays, strict=True)):
-            raise InputError(f"{found[-1]} is of another run: its arrays have other shapes.")
+            raise InputError(f"{last} is of another run: its arrays have other shapes.")
         restored = [_like(array, leaf) for leaf, array in zip(leaves, arrays, strict=True)]
         iteration = int(match.group(1))
         self.steps = Log(self.path / f"steps-{iteration:06d}.log")
@@ -192,17 +193,17 @@ def _read_entries(path: Path) -> tuple[int, list[tuple[dict[str, Any], np.ndarra
     """The whole entries of a log, and where they end."""
     entries: list[tuple[dict[str, Any], np.ndarray]] = []
     data = path.read_bytes() if path.exists() else b""
-    place = 0
-    while place + 12 <= len(data):
-        size = int.from_bytes(data[place : place + 8], "little")
-        body = data[place + 12 : place + 12 + size]
-        if len(body) < size or zlib.crc32(body) != int.from_bytes(data[place + 8 : place + 12], "little"):
+    start = 0
+    while start + 12 <= len(data):
+        size = int.from_bytes(data[start : start + 8], "little")
+        body = data[start + 12 : start + 12 + size]
+        if len(body) < size or zlib.crc32(body) != int.from_bytes(data[start + 8 : start + 12], "little"):
             break
         line, _, raw = body.partition(b"\n")
         header = json.loads(line)
         entries.append((header, np.frombuffer(raw, header["dtype"]).reshape(header["shape"])))
-        place += 12 + size
-    return place, entries
+        start += 12 + size
+    return start, entries
 
 
 def _open_private(path: Path, flags: int) -> int:

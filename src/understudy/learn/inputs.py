@@ -49,10 +49,10 @@ def codes(y: ArrayLike, classes: Sequence[Hashable]) -> Int[np.ndarray, " rows"]
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise InputError(f"`y` must be one label for each row, not an array of shape {labels.shape}.")
-    place = {label: position for position, label in enumerate(classes)}
-    if len(place) < 2 or len(place) < len(classes):
+    code_of = {label: position for position, label in enumerate(classes)}
+    if len(code_of) < 2 or len(code_of) < len(classes):
         raise InputError(f"`classes` (={list(classes)!r}) must name at least two classes, each once.")
-    coded = np.array([place.get(label, -1) for label in labels.tolist()], dtype=np.int32)
+    coded = np.array([code_of.get(label, -1) for label in labels.tolist()], dtype=np.int32)
     if np.any(coded < 0):
         row = int(np.argmax(coded < 0))
         raise InputError(

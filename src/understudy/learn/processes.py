@@ -71,13 +71,13 @@ class OwnRows:
 
     def __getitem__(self, wanted: Int[np.ndarray, " wanted"]) -> np.ndarray:
         """Touches private data: rows by their positions in the whole table."""
-        place = np.searchsorted(self.positions, wanted)
-        missing = (place >= len(self.positions)) | (
-            self.positions[np.minimum(place, len(self.positions) - 1)] != wanted
+        held_at = np.searchsorted(self.positions, wanted)
+        missing = (held_at >= len(self.positions)) | (
+            self.positions[np.minimum(held_at, len(self.positions) - 1)] != wanted
         )
         if np.any(missing):
             raise InputError(
                 f"row {np.asarray(wanted)[missing][0]} belongs to a teacher of this process but was not loaded. Load "
                 "the rows that `own_rows(shards, mesh)` names."
             )
-        return self.values[place]
+        return self.values[held_at]

@@ -18,7 +18,6 @@ from understudy.privacy import (
     ConfidentGNMax,
     ConfidentGNMaxEvent,
     Event,
-    GaussianEvent,
     GNMax,
     GNMaxEvent,
     LNMax,
@@ -72,12 +71,6 @@ class Voting:
             replace(self, asked=self.asked - asked, answers=self.answers - answers),
             replace(self, asked=asked, answers=answers),
         )
-
-    def threshold_events(self) -> tuple[Event, ...]:
-        """The threshold checks alone, which are counted unconditionally when the rest is sanitised."""
-        if self.aggregator != "confident-gnmax":
-            return ()
-        return (GaussianEvent(self.threshold_ratio * self.noise, self.asked, "discrete", integer_unit=True),)
 
     def observed(self, votes: np.ndarray, labels: np.ndarray) -> Observed:
         """Private. The votes beside what was answered, for the data-dependent cost."""

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from understudy._private import KeepsPrivate
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.adversarial import Design, Learner, imitate, start_generator
 from understudy.learn.checkpoints import Workspace
@@ -68,7 +69,7 @@ class Prepared:
         return imitate(self.design, steps, generator, rng, self.warm, self.classes)
 
 
-class TableGenerator(BaseEstimator):
+class TableGenerator(KeepsPrivate, BaseEstimator):
     """Base of the generators. Fitted: `certificate_`, `history_` and `schema_` are public, `private_` never is."""
 
     method: ClassVar[str]

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from understudy._private import KeepsPrivate
 from understudy.errors import InputError, UnsafeWarning
 from understudy.learn.partition import shards
 from understudy.methods.aggregation import Aggregator, Voting, plan_voting
@@ -26,12 +27,17 @@ from understudy.privacy import (
     NOT_ANSWERED,
     Budget,
     Certificate,
+    ConfidentGNMaxEvent,
     Event,
+    GNMaxEvent,
     LaplaceEvent,
+    LNMaxEvent,
     NoisyCounts,
+    Observed,
     SmoothRelease,
     data_dependent_epsilon,
 )
+from understudy.privacy.accountant import without
 from understudy.privacy.smooth import require_conditions
 from understudy.release.bundle import Bundle, check_target, write_bundle
 from understudy.tables import Encoder, Schema, validate_frame
@@ -40,7 +46,7 @@ from understudy.tables.io import as_frame
 UNSAFE_PUBLIC = "the student's rows were taken from the sensitive table: those rows are not protected"
 
 
-class PATEClassifier(ClassifierMixin, BaseEstimator):
+class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
     """A classifier whose labels come from teachers that never see each other's rows.
 
     Parameters
@@ -264,8 +270,7 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
         ranked = np.sort(votes, axis=1)
         gaps = ranked[:, -1] - ranked[:, -2]
         self.private_agreement_ = float(gaps.mean() / self.teachers)
-        observed = voting.observed(votes, answers)
-        seen = data_dependent_epsilon([observed], self._extra_events(), budget.delta).epsilon
+        seen = self._data_dependent(voting.observed(votes, answers), voting, budget)
         # The unconditional one holds for this dataset too, and its accounting may be the tighter.
         self.private_epsilon_data_dependent_ = min(seen, budget.spent().epsilon)
         self.agreement_ = None
@@ -276,9 +281,16 @@ class PATEClassifier(ClassifierMixin, BaseEstimator):
             self.agreement_ = float(np.clip(noisy / (len(votes) * self.teachers), 0, 1))
         self.sanitised_ = None
         if self.sanitise is not None:
-            answered = answers != NOT_ANSWERED
-            others = (*voting.threshold_events(), *self._agreement_event())
-            self.sanitised_ = self.sanitise.release(votes[answered], voting.noise, budget, others=others)
+            (charged,) = voting.events()
+            assert isinstance(charged, GNMaxEvent | ConfidentGNMaxEvent)
+            self.sanitised_ = self.sanitise.release(votes[answers != NOT_ANSWERED], charged, budget)
+
+    def _data_dependent(self, observed: Observed, voting: Voting, budget: Budget) -> float:
+        """Private. The data-dependent epsilon of the run and of whatever the budget held before it."""
+        (charged,) = voting.events()
+        assert isinstance(charged, LNMaxEvent | GNMaxEvent | ConfidentGNMaxEvent)
+        others = [*without(budget.events, charged), *self._extra_events()]
+        return data_dependent_epsilon([observed], others, budget.delta).epsilon
 
     def _learn(self, shared: np.ndarray, asked: np.ndarray, answers: np.ndarray, seed: int) -> None:
         known = answers != NOT_ANSWERED

@@ -105,18 +105,14 @@ class Voting:
             return None, [STOPPED_ON_DATA]
         if self.mode == "unconditional" or self.paid.used < self.paid.count or self.sanitise is None:
             return None, []
-        sigma = self.mechanism.sigma  # type: ignore[union-attr]
-        rest = tuple(e for e in self.budget.events if not isinstance(e, GNMaxEvent | ConfidentGNMaxEvent))
         votes = kept[kept.any(axis=1)]
         if len(votes) == 0:
             return None, []
-        if isinstance(self.mechanism, ConfidentGNMax):
-            # The published sensitivity of the threshold checks is not rigorous: they count unconditionally.
-            rest = (*rest, self.mechanism.event(self.paid.count, 0))
-        sanitise = self.sanitise
+        sanitise, charged = self.sanitise, prepaid_event(self.mechanism, self.paid.count, self.paid.answers)
+        assert isinstance(charged, GNMaxEvent | ConfidentGNMaxEvent)
 
         def draw() -> np.ndarray:
-            found = sanitise.release(votes, sigma, self.budget, others=rest)
+            found = sanitise.release(votes, charged, self.budget)
             return np.array([found.epsilon, found.epsilon_upper, found.delta, found.order, found.confidence])
 
         return Sanitised(*run.prelude("sanitised", self.budget, draw).tolist()), []

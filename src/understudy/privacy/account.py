@@ -43,7 +43,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Group:
+class QueryGroup:
     """One group of queries: the event, and, where votes were given, what was observed."""
 
     event: Event
@@ -110,7 +110,7 @@ def account(document: object) -> dict[str, Any]:
     return result
 
 
-def _describe(group: Group, delta: float, options: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(group: QueryGroup, delta: float, options: Mapping[str, Any]) -> dict[str, Any]:
     alone = compose([group.event], delta, **options)
     row: dict[str, Any] = {
         "mechanism": group.event.mechanism,
@@ -127,7 +127,7 @@ def _describe(group: Group, delta: float, options: Mapping[str, Any]) -> dict[st
     return row
 
 
-def _data_dependent(groups: Sequence[Group], total: Epsilon, delta: float, options: Mapping[str, Any]) -> Epsilon:
+def _data_dependent(groups: Sequence[QueryGroup], total: Epsilon, delta: float, options: Mapping[str, Any]) -> Epsilon:
     observed = [g.observed for g in groups if g.observed is not None]
     others = [g.event for g in groups if g.observed is None]
     seen = data_dependent_epsilon(observed, others, delta, **options)
@@ -153,7 +153,7 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def _group(value: object, where: str) -> Group:
+def _group(value: object, where: str) -> QueryGroup:
     if not isinstance(value, Mapping):
         raise InputError(f"{where}: expected an object with a `mechanism`, got {type(value).__name__}.")
     given = {str(k): v for k, v in value.items()}
@@ -170,23 +170,23 @@ def _group(value: object, where: str) -> Group:
         raise InputError(f"{where} ({mechanism}): {error}") from None
 
 
-def _parse(mechanism: str, given: dict[str, Any]) -> Group:
+def _parse(mechanism: str, given: dict[str, Any]) -> QueryGroup:
     noise = given.get("noise", "continuous")
     if noise not in NOISES:
         raise InputError(f'`noise` (={noise!r}) must be "continuous" or "discrete".')
     match mechanism:
         case "laplace":
-            return Group(LaplaceEvent(_need(given, "epsilon"), given.get("count", 1)), None)
+            return QueryGroup(LaplaceEvent(_need(given, "epsilon"), given.get("count", 1)), None)
         case "gaussian":
-            return Group(GaussianEvent(_need(given, "noise_multiplier"), given.get("count", 1), noise), None)
+            return QueryGroup(GaussianEvent(_need(given, "noise_multiplier"), given.get("count", 1), noise), None)
         case "subsampled-gaussian":
             step = (_need(given, "noise_multiplier"), _need(given, "sampling_rate"), _need(given, "steps"))
-            return Group(SubsampledGaussianEvent(*step, noise), None)
+            return QueryGroup(SubsampledGaussianEvent(*step, noise), None)
         case _:
             return _voted(mechanism, given, noise)
 
 
-def _voted(mechanism: str, given: dict[str, Any], noise: Noise) -> Group:
+def _voted(mechanism: str, given: dict[str, Any], noise: Noise) -> QueryGroup:
     if ("votes" in given) == ("count" in given):
         raise InputError("give either `votes` (rows of counts) or `count` (for the unconditional cost alone).")
     votes = check_votes(given["votes"]) if "votes" in given else None
@@ -204,8 +204,8 @@ def _voted(mechanism: str, given: dict[str, Any], noise: Noise) -> Group:
                 threshold, _need(given, "sigma_threshold"), _need(given, "sigma"), count, number, noise
             )
     if votes is None:
-        return Group(event, None)
-    return Group(event, Observed(event, votes, answered, noise))
+        return QueryGroup(event, None)
+    return QueryGroup(event, Observed(event, votes, answered, noise))
 
 
 def _answered(given: Mapping[str, Any], count: object, voted: bool) -> tuple[np.ndarray[Any, Any] | None, int]:

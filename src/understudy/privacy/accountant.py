@@ -136,16 +136,16 @@ def compose(
             _from_rdp(partial(total_rdp, costly), left, orders, moments, conversion),
             delta=delta,
         )
-    found: list[Epsilon] = []
+    bounds: list[Epsilon] = []
     for method in (_pure, _rdp, _gaussian, _pld):
-        ceiling = min((f.epsilon for f in found), default=math.inf)
+        ceiling = min((bound.epsilon for bound in bounds), default=math.inf)
         epsilon, name, order = method(costly, left, ceiling, cache)
         if math.isnan(epsilon):
             raise InputError("the composed epsilon is NaN: refused, since it proves nothing.")
-        found.append(Epsilon(max(0.0, epsilon), delta, name, order))
-        if found[-1].epsilon <= good_enough:
+        bounds.append(Epsilon(max(0.0, epsilon), delta, name, order))
+        if bounds[-1].epsilon <= good_enough:
             break
-    return min(found, key=lambda f: f.epsilon)
+    return min(bounds, key=lambda bound: bound.epsilon)
 
 
 def delta_left(events: Sequence[Event], delta: float) -> float:
@@ -251,6 +251,25 @@ def merge(events: Sequence[Event]) -> list[Event]:
                 key = (event, len(merged))
         merged[key] = event
     return list(merged.values())
+
+
+def without(events: Sequence[Event], votes: LNMaxEvent | GNMaxEvent | ConfidentGNMaxEvent) -> list[Event]:
+    """All events but one run of `votes`, which must be among them: what else was spent."""
+    rest = merge(events)
+    for i, event in enumerate(rest):
+        match event, votes:
+            case (LNMaxEvent(), LNMaxEvent()) | (GNMaxEvent(), GNMaxEvent()):
+                left = event.count - votes.count
+                if left >= 0 and replace(event, count=votes.count) == votes:
+                    return [*rest[:i], *([replace(event, count=left)] if left else []), *rest[i + 1 :]]
+            case ConfidentGNMaxEvent(), ConfidentGNMaxEvent():
+                left, answers = event.count - votes.count, event.answered - votes.answered
+                if left >= answers >= 0 and replace(event, count=votes.count, answered=votes.answered) == votes:
+                    kept = [replace(event, count=left, answered=answers)] if left else []
+                    return [*rest[:i], *kept, *rest[i + 1 :]]
+            case _:
+                pass
+    raise InputError(f"{votes} was not charged: there is no such run of votes to look at.")
 
 
 # --------------------------------------------------------------------------------------------------------------

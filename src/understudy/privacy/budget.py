@@ -120,16 +120,17 @@ class Budget:
         if _delta(then) > self.delta:
             paid = _delta(now)
             raise BudgetExceeded(requested=_delta(then) - paid, remaining=self.delta - paid, what=what, unit="delta")
-        total = self._epsilon(then, good_enough=self.epsilon).epsilon
+        # Computed here and now: a file of the cache could hold any epsilon.
+        total = self._epsilon(then, good_enough=self.epsilon, cache=False).epsilon
         if not math.isfinite(total) and any(not np.any(np.isfinite(total_rdp([e], DEFAULT_ORDERS))) for e in new):
             raise InputError(f"the cost of {what} is not a finite number: refused.")
         if total > self.epsilon:
             spent = self._epsilon(now).epsilon
             raise BudgetExceeded(requested=total - spent, remaining=max(0.0, self.epsilon - spent), what=what)
 
-    def _epsilon(self, events: Sequence[Event], *, good_enough: float = 0.0) -> Epsilon:
+    def _epsilon(self, events: Sequence[Event], *, good_enough: float = 0.0, cache: bool = True) -> Epsilon:
         if self._filter_order is None:
-            return compose(events, self.delta, good_enough=good_enough)
+            return compose(events, self.delta, good_enough=good_enough, cache=cache)
         if not events:
             return Epsilon(0.0, self.delta, "rdp", self._filter_order)
         orders = [self._filter_order]

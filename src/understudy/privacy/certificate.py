@@ -1,8 +1,8 @@
 """The certificate: what was promised, in a form that anybody can recompute without the data.
 
 It stores the events, not the data and no hash of it (a hash of guessable records would tell who is among them). Its
-own checksum is over the public text and catches edits; the promise itself is checked by recomputing epsilon from
-the events.
+own checksum is over the public text and catches slips; the promise itself is checked by recomputing it from the
+events (`verification.py`). The format only grows: fields are never removed, new ones are optional.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ from typing import Any
 
 from understudy._version import __version__
 from understudy.errors import InputError
-from understudy.privacy.accountant import compose, delta_left, total_rdp
+from understudy.privacy.accountant import compose
 from understudy.privacy.budget import Budget
-from understudy.privacy.events import Event, from_json, to_json
-from understudy.privacy.rdp import rdp_to_epsilon
+from understudy.privacy.events import DeltaEvent, Event, LaplaceEvent, NonPrivateEvent, from_json, to_json
 from understudy.privacy.sanitise import Sanitised
+from understudy.privacy.tradeoff import GaussianDP, TradeOff, trade_off
 
 FORMAT = 1
 NEIGHBOURS = "one row replaced by an empty row that contributes nothing; the number of rows is public"
+UNITS = ("row", "image")  # each a name for one record
+ALWAYS_PUBLIC = "the number of rows"
+SYSTEM_NOISE, SEEDED_NOISE = "operating system", "fixed seed"
 _LARGEST_FILE = 64 * 2**20
-_TOLERANCE = 1e-6
 
 
 def json_schema() -> dict[str, Any]:
@@ -59,6 +61,8 @@ class Certificate:
         unit: str = "row",
     ) -> Certificate:
         """Certify what was charged to `budget`. `release` describes what is published, in public words."""
+        if unit not in UNITS:
+            raise InputError(f"`unit` (={unit!r}) must be one of {', '.join(UNITS)}: what one record is.")
         events = budget.events
         reasons = list(unsafe)
         if budget.unsafe_noise_seed is not None:
@@ -68,8 +72,12 @@ class Certificate:
             basis: dict[str, Any] = {"basis": "composition", "method": spent.method, "order": spent.order}
             epsilon = spent.epsilon
         else:
-            basis = {"basis": "filter", "method": "rdp", "order": budget.filter_order}
+            limit = {"epsilon": budget.epsilon, "delta": budget.delta}
+            basis = {"basis": "filter", "method": "rdp", "order": budget.filter_order, "limit": limit}
             epsilon = budget.epsilon
+        promise = None
+        if not reasons:
+            promise = _curve(basis["basis"], events, epsilon, budget.delta).gaussian_dp()
         return cls._new(
             events,
             epsilon,
@@ -80,13 +88,15 @@ class Certificate:
             sanitised.to_json() if sanitised else None,
             reasons,
             unit,
+            SYSTEM_NOISE if budget.unsafe_noise_seed is None else SEEDED_NOISE,
+            promise,
         )
 
     @classmethod
     def not_private(cls, *, release: Mapping[str, Any], reason: str) -> Certificate:
         """For a release without any guarantee (a ceiling in a comparison): says so, and never verifies."""
         basis = {"basis": "none", "method": "not-private", "order": None}
-        return cls._new((), math.inf, 0.0, basis, release, (), None, [reason], "row")
+        return cls._new((), math.inf, 0.0, basis, release, (), None, [reason], "row", SYSTEM_NOISE, None)
 
     @classmethod
     def _new(
@@ -100,6 +110,8 @@ class Certificate:
         sanitised: Mapping[str, Any] | None,
         unsafe: Sequence[str],
         unit: str,
+        noise: str,
+        gaussian: GaussianDP | None,
     ) -> Certificate:
         body = {
             "format": FORMAT,
@@ -115,10 +127,12 @@ class Certificate:
             "unit": unit,
             "epsilon": epsilon if math.isfinite(epsilon) else None,
             "delta": delta,
+            "gaussian_dp": None if gaussian is None else {"mu": _up(gaussian.mu), "delta": gaussian.delta},
             "accounting": dict(accounting),
             "events": [to_json(e) for e in events],
+            "noise": noise,
             "sanitised": sanitised,
-            "assumed_public": ["the number of rows", *assumed_public],
+            "assumed_public": [ALWAYS_PUBLIC, *assumed_public],
             "unsafe": list(unsafe),
         }
         return cls(json.loads(json.dumps(body)))
@@ -136,6 +150,14 @@ class Certificate:
     @property
     def events(self) -> tuple[Event, ...]:
         return tuple(from_json(e, where=f"event {i}") for i, e in enumerate(self.body["events"]))
+
+    def curve(self) -> TradeOff:
+        """The trade-off curve of what is promised: how many members the best test finds, for each share of alarms."""
+        return _curve(self.body["accounting"]["basis"], self.events, self.epsilon, self.delta)
+
+    def promised(self) -> tuple[Event, ...]:
+        """The events that the promise is made of, to be composed with those of other releases."""
+        return _promised(self.body["accounting"]["basis"], self.events, self.epsilon, self.delta)
 
     @property
     def unsafe(self) -> tuple[str, ...]:
@@ -202,27 +224,30 @@ class Certificate:
         return certificate
 
     def verify(self) -> float:
-        """Recompute epsilon from the events; the recomputed value, or an error that says what does not hold."""
-        if self.body["epsilon"] is None:
-            raise InputError(f"this release is not private: {'; '.join(self.unsafe) or 'no guarantee is stated'}.")
-        if self.unsafe:
-            raise InputError(f"this release is marked unsafe: {'; '.join(self.unsafe)}.")
-        accounting = self.body["accounting"]
-        if accounting["basis"] == "filter":
-            order = [float(accounting["order"])]
-            left = delta_left(self.events, self.delta)
-            realised = rdp_to_epsilon(order, total_rdp(self.events, order), left)[0]
-            if realised > self.epsilon * (1 + _TOLERANCE):
-                raise InputError(
-                    f"the events cost epsilon {realised:.6g} at the filter's order, more than the stated {self.epsilon:.6g}."
-                )
-            return self.epsilon
-        found = compose(self.events, self.delta, cache=False).epsilon
-        same = version("dp-accounting") == self.body["software"].get("dp-accounting")
-        slack = (_TOLERANCE if same else 1e-3) * max(found, self.epsilon) + 1e-12
-        if not math.isfinite(found) or abs(found - self.epsilon) > slack:
-            raise InputError(f"the events give epsilon {found:.6g}, the certificate states {self.epsilon:.6g}.")
-        return found
+        """Recompute the promise from the events; the recomputed epsilon, or an error that says what does not hold.
+
+        What this proves, and what it cannot, is said at the top of `verification.py`.
+        """
+        from understudy.privacy.verification import verify
+
+        return verify(self)
+
+
+def _promised(basis: str, events: Sequence[Event], epsilon: float, delta: float) -> tuple[Event, ...]:
+    """A filter promises its limit and no more: any (epsilon, delta) is a pure mechanism that fails with chance delta."""
+    if basis == "none" or not math.isfinite(epsilon):
+        return (NonPrivateEvent("no guarantee is stated"),)
+    return (LaplaceEvent(epsilon), DeltaEvent(delta, "a filter's own")) if basis == "filter" else tuple(events)
+
+
+def _curve(basis: str, events: Sequence[Event], epsilon: float, delta: float) -> TradeOff:
+    return trade_off(_promised(basis, events, epsilon, delta), (epsilon, delta))
+
+
+def _up(value: float) -> float:
+    """Rounded up to six digits: short to read, and never less."""
+    rounded = float(f"{value:.5e}")
+    return rounded if rounded >= value else float(f"{value * (1 + 1e-5):.5e}")
 
 
 def _checksum(body: Mapping[str, Any]) -> str:

@@ -2,6 +2,18 @@
 
 An event says which mechanism ran, with which noise, how often. It never holds votes, data or anything else
 that is private, so a list of events may be published, and anybody can recompute epsilon from it.
+
+The contract. A certificate stores events, and it must verify for as long as somebody holds the release. So:
+
+- An event is never removed and its `mechanism` name is never reused, even when no method makes it any longer.
+- A field is never removed, renamed or given another type. A field may be added if it has a default, and the default
+  must mean what the event meant before: certificates that lack the field were written without it.
+- What an event or a field means never changes. A mechanism that means something else is a new event.
+- When an accountant learns a tighter epsilon, `Certificate.verify` must go on accepting the looser one that old
+  certificates state.
+- An event or a field that is not known is refused, never skipped: it could stand for something that cost epsilon.
+
+`tests/privacy/certificates` holds a certificate for each kind of event and of release, and a test verifies them all.
 """
 
 from __future__ import annotations

@@ -229,11 +229,11 @@ def check_limit(name: str, epsilon: float, delta: float, note: str = "") -> Cost
 
 def _find(file: LedgerFile, connection: sqlite3.Connection, name: str) -> Dataset:
     check_text(name, "dataset")
-    found = fold(lines(connection, name))
-    if not found:
+    datasets = fold(lines(connection, name))
+    if not datasets:
         known = ", ".join(map(repr, names(connection))) or "none"
         raise InputError(
             f"Dataset {name!r} is not in the ledger {file.path}, which holds {known}. Correct the name, "
             f"or add it with `understudy ledger init`."
         )
-    return found[0]
+    return datasets[0]

@@ -67,7 +67,7 @@ class NoiseSource(ABC):
     def uniform(self, shape: Shape) -> Floats: ...
 
     def at(self, position: int) -> NoiseSource:
-        """The noise of one place in a run; another source only for noise that must repeat."""
+        """The source for the draw at `position` of a run: this one, unless the noise must repeat."""
         del position
         return self
 
@@ -118,7 +118,7 @@ class UnsafeSeededNoise(NoiseSource):
         self._generator = np.random.default_rng(seed)
 
     def at(self, position: int) -> UnsafeSeededNoise:
-        """The noise of one place in a run, whatever was drawn before it: a run that is resumed repeats it."""
+        """The source for the draw at `position` of a run. It depends on nothing drawn before, so a resumed run repeats it."""
         noise = UnsafeSeededNoise(self._seed)
         noise._generator = np.random.default_rng([self._seed, position])
         return noise

@@ -57,10 +57,10 @@ class PairTables:
     def events(self, columns: int) -> list[GaussianEvent]:
         """What a release of so many columns is charged as."""
         one, two = self.sigmas(columns)
-        found = [GaussianEvent(one, columns, "discrete", integer_unit=True)]
+        events = [GaussianEvent(one, columns, "discrete", integer_unit=True)]
         if columns > 1:
-            found.append(GaussianEvent(two, columns * (columns - 1) // 2, "discrete", integer_unit=True))
-        return found
+            events.append(GaussianEvent(two, columns * (columns - 1) // 2, "discrete", integer_unit=True))
+        return events
 
     def release(
         self, codes: ArrayLike, sizes: Sequence[int], classes: ArrayLike, n_classes: int, budget: Budget
@@ -120,8 +120,8 @@ def _count(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: 
 def _check(codes: ArrayLike, sizes: Sequence[int], classes: ArrayLike, n_classes: int) -> tuple[NDArray[Any], Ints]:
     rows, groups = np.asarray(codes), np.asarray(classes)
     check_count("n_classes", n_classes)
-    for place, size in enumerate(sizes):
-        check_count(f"sizes[{place}]", size)
+    for column, size in enumerate(sizes):
+        check_count(f"sizes[{column}]", size)
     if rows.ndim != 2 or rows.shape[1] != len(sizes) or rows.shape[1] == 0:
         raise InputError(f"expected codes as records x {len(sizes)} columns, got an array of shape {rows.shape}.")
     if groups.shape != (len(rows),):

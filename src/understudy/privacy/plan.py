@@ -142,8 +142,8 @@ def plan(
                 )
     assert noise is not None
     assert count is not None
-    found = compose(family.events(noise, count), delta)
-    return Plan(family, noise, count, found.epsilon, delta, found.method)
+    cost = compose(family.events(noise, count), delta)
+    return Plan(family, noise, count, cost.epsilon, delta, cost.method)
 
 
 def plot(planned: Plan, path: str | Path) -> None:

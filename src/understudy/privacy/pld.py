@@ -1,6 +1,8 @@
 """Privacy loss distributions, by dp-accounting: tighter than Rényi, slower, so results are kept on disk.
 
-The cache holds public parameters and the epsilon they give. `understudy verify` never reads it.
+The file cache holds public parameters and the epsilon they give. It is a hint for planning, never more: whoever can
+write to it could write any epsilon. What a budget admits, what a certificate states and what `understudy verify` says
+is computed in the process that says it (and remembered there, in memory).
 """
 
 from __future__ import annotations
@@ -14,9 +16,13 @@ import math
 import os
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from understudy.privacy.events import (
     ConfidentGNMaxEvent,
@@ -31,6 +37,8 @@ from understudy.privacy.events import (
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+Floats = NDArray[np.float64]
 
 INTERVAL = 1e-4
 # Tails that dp-accounting cuts off are far below this share of delta.
@@ -61,19 +69,57 @@ def _sane(scale: float) -> bool:
 
 
 def pld_epsilon(events: Sequence[Event], delta: float, *, cache: bool = True) -> float:
-    """Epsilon of the composition of events that all have a privacy loss distribution."""
-    key = _key(events, delta)
+    """Epsilon of the composition of events that all have a privacy loss distribution.
+
+    With `cache` it may come from the file cache, which decides nothing: `cache=False` computes it.
+    """
+    ordered = _ordered(events)
+    key = _key(ordered, delta)
     if cache and (known := _read(key)) is not None:
         return known
+    epsilon = _computed(ordered, delta)
+    if cache and math.isfinite(epsilon):
+        _write(key, epsilon)
+    return epsilon
+
+
+@lru_cache(maxsize=256)
+def _computed(events: tuple[Event, ...], delta: float) -> float:
+    return float(composed(events).get_epsilon_for_delta(delta * (1 - _TRUNCATION)))
+
+
+def composed(events: Sequence[Event]) -> PrivacyLossDistribution:
+    """The privacy loss distribution of the composition, rounded pessimistically."""
+    return _composed(_ordered(events))
+
+
+@lru_cache(maxsize=4)  # each may hold millions of numbers
+def _composed(events: tuple[Event, ...]) -> PrivacyLossDistribution:
     total: PrivacyLossDistribution | None = None
     for event in events:
         for part in _parts(event):
             total = part if total is None else total.compose(part)
     assert total is not None
-    epsilon = float(total.get_epsilon_for_delta(delta * (1 - _TRUNCATION)))
-    if cache and math.isfinite(epsilon):
-        _write(key, epsilon)
-    return epsilon
+    return total
+
+
+def delta_curve(losses: PrivacyLossDistribution, epsilons: Floats) -> Floats:
+    """delta at each of many epsilons, in the worse direction: what `get_delta_for_epsilon` says, in sums over arrays."""
+    found = np.zeros_like(epsilons)
+    for pmf in (losses._pmf_remove, losses._pmf_add):  # pyright: ignore[reportPrivateUsage]
+        dense: Any = pmf.to_dense_pmf()
+        at = (dense._lower_loss + np.arange(dense.size)) * dense._discretization
+        first = np.searchsorted(at, epsilons, side="right")
+        upper = np.append(np.cumsum(dense._probs[::-1])[::-1], 0.0)[first]
+        with np.errstate(over="ignore", invalid="ignore"):
+            lower = np.append(np.cumsum((dense._probs * np.exp(-at))[::-1])[::-1], 0.0)[first]
+            here = dense._infinity_mass + upper - np.where(lower > 0, np.exp(epsilons) * lower, 0.0)
+        found = np.maximum(found, np.where(np.isfinite(here), here, 1.0))
+    return np.clip(found, 0.0, 1.0)
+
+
+def _ordered(events: Sequence[Event]) -> tuple[Event, ...]:
+    return tuple(sorted(events, key=lambda e: json.dumps(to_json(e), sort_keys=True)))
 
 
 def _parts(event: Event) -> list[PrivacyLossDistribution]:
@@ -113,7 +159,7 @@ def _parts(event: Event) -> list[PrivacyLossDistribution]:
 
 def _key(events: Sequence[Event], delta: float) -> str:
     body = {
-        "events": sorted((to_json(e) for e in events), key=lambda e: json.dumps(e, sort_keys=True)),
+        "events": [to_json(e) for e in events],
         "delta": delta,
         "interval": INTERVAL,
         "dp-accounting": version("dp-accounting"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,18 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from understudy.errors import InputError
-from understudy.privacy.accountant import delta_left, total_rdp
+from understudy.privacy.accountant import delta_left, total_rdp, without
 from understudy.privacy.argmax import check_votes
 from understudy.privacy.budget import Budget
-from understudy.privacy.events import Event, GaussianEvent, SmoothReleaseEvent, check_delta, check_positive
+from understudy.privacy.events import (
+    ConfidentGNMaxEvent,
+    Event,
+    GaussianEvent,
+    GNMaxEvent,
+    SmoothReleaseEvent,
+    check_delta,
+    check_positive,
+)
 from understudy.privacy.rdp import check_orders, gnmax_rdp, rdp_to_epsilon
 from understudy.privacy.smooth import gnmax_cost, gnmax_local_sensitivity, require_conditions, smooth_sensitivity
 
@@ -78,28 +86,34 @@ class SmoothRelease:
     def release(
         self,
         votes: ArrayLike,
-        sigma: float,
+        charged: GNMaxEvent | ConfidentGNMaxEvent,
         budget: Budget,
         *,
-        others: tuple[Event, ...] = (),
         confidence: float = 0.99,
     ) -> Sanitised:
-        """The sanitised epsilon of GNMax answers with noise `sigma` to `votes`. Safe to publish.
+        """The sanitised epsilon of everything `budget` holds, with the data-dependent cost of `votes`. Safe to publish.
 
-        `others` are further events of the same run, counted unconditionally (the threshold checks of
-        Confident-GNMax are among them: their published sensitivity is not rigorous).
+        `charged` is what was charged for the answers to `votes` (the rows that were answered). All else that the
+        budget holds, earlier charges too, counts unconditionally, and so do the threshold checks of Confident-GNMax:
+        their published sensitivity is not rigorous. Answers that were charged and never drawn count nothing.
         """
         counts = check_votes(votes)
         check_delta(budget.delta)
         check_positive("confidence", confidence)
         if confidence >= 1:
             raise InputError(f"`confidence` (={confidence}) must be below 1.")
-        require_conditions(sigma, counts.shape[1], self.order)
-        # What `others` spend of delta outright is not there for the conversion.
+        answers = charged.answered if isinstance(charged, ConfidentGNMaxEvent) else charged.count
+        if len(counts) > answers:
+            raise InputError(f"{len(counts)} rows of votes, but {charged} paid for {answers} answers only.")
+        require_conditions(charged.sigma, counts.shape[1], self.order)
+        others = without(budget.events, charged)
+        if isinstance(charged, ConfidentGNMaxEvent):
+            others.append(replace(charged, answered=0))
+        # What the others spend of delta outright is not there for the conversion.
         left = delta_left(others, budget.delta)
         budget.charge(*self.events)
-        cost = gnmax_cost(counts, sigma, self.order, noise="discrete")
-        local = gnmax_local_sensitivity(counts, sigma, self.order, noise="discrete")
+        cost = gnmax_cost(counts, charged.sigma, self.order, noise="discrete")
+        local = gnmax_local_sensitivity(counts, charged.sigma, self.order, noise="discrete")
         smooth = max(smooth_sensitivity(local, self.beta), 1e-300)
         spread = smooth * self.sigma
         noisy = float(budget.noise.add_gaussian(np.array([cost]), spread, scale_is_private=True)[0])
@@ -107,7 +121,7 @@ class SmoothRelease:
         # Each of the two noises gets half of the chance of being wrong.
         z = float(special.ndtri(1 - (1 - confidence) / 2))
         upper = noisy + z * self.sigma * math.exp(log_smooth + z * self.beta * self.sigma_log)
-        most = len(counts) * float(gnmax_rdp(sigma, [self.order])[0])
+        most = len(counts) * float(gnmax_rdp(charged.sigma, [self.order])[0])
         fixed = float(total_rdp([*others, *self.events], [self.order])[0])
 
         def epsilon(value: float) -> float:

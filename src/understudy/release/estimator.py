@@ -37,6 +37,21 @@ class Estimator(BaseEstimator):
         """An estimator from settings by name, those of its groups included: `batch=8` finds `training.batch`."""
         return cls(**from_names(cls, named))
 
+    def __getstate__(self) -> Any:
+        """The state for `pickle` and `copy`: refused while the model holds what is private.
+
+        The rule is a name. What a fit keeps that the guarantee does not cover (rows, teachers, votes, figures for the
+        owner's eyes) is an attribute that begins with `private_`. What may travel is a release, written by `save`.
+        """
+        held = sorted(name for name, value in vars(self).items() if name.startswith("private_") and value is not None)
+        if held:
+            raise InputError(
+                f"this {type(self).__name__} was fitted here and still holds what is private ({', '.join(held)}): it is "
+                "not pickled or copied, since whoever opens the copy would have it. Call `save(path)` and hand on that "
+                "folder; `understudy.load(path)` gives a model that can be pickled."
+            )
+        return super().__getstate__()
+
     # ---- before and after learning -------------------------------------------------------------------------------
 
     def _check_settings(self) -> None:

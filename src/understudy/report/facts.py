@@ -12,9 +12,10 @@ import numpy as np
 
 from understudy.errors import InputError
 from understudy.privacy import Certificate
-from understudy.privacy.accountant import delta_left, total_rdp
-from understudy.privacy.events import Event, LaplaceEvent, LNMaxEvent
+from understudy.privacy.accountant import compose, delta_left, total_rdp
+from understudy.privacy.events import Event, LaplaceEvent, LNMaxEvent, NonPrivateEvent
 from understudy.privacy.rdp import DEFAULT_ORDERS, rdp_to_epsilon
+from understudy.privacy.tradeoff import TradeOff, trade_off
 from understudy.release.bundle import read_bundle
 from understudy.tables import Schema
 
@@ -80,11 +81,27 @@ def free(releases: Sequence[Release]) -> list[bool]:
     return found
 
 
-def total(releases: Sequence[Release]) -> tuple[float, float]:
-    """What all releases cost together, if all come from one table: a sum, which holds for any releases."""
+@dataclass(frozen=True)
+class Total:
+    """What several releases promise together, if all come from one table. `added` is the plain sum of their epsilons."""
+
+    epsilon: float
+    delta: float
+    added: float
+    curve: TradeOff
+
+
+def total(releases: Sequence[Release]) -> Total:
+    """All events composed, not the epsilons of the certificates added up; releases that cost nothing more left out."""
     paid = [r.certificate for r, nothing in zip(releases, free(releases), strict=True) if not nothing]
-    epsilon = math.fsum(c.epsilon for c in paid) if all(math.isfinite(c.epsilon) for c in paid) else math.inf
-    return epsilon, min(1.0, math.fsum(c.delta for c in paid))
+    delta = min(1.0, math.fsum(c.delta for c in paid))
+    added = math.fsum(c.epsilon for c in paid) if all(math.isfinite(c.epsilon) for c in paid) else math.inf
+    if len(paid) == 1 or math.isinf(added) or delta >= 1:
+        curve = paid[0].curve() if len(paid) == 1 else trade_off([NonPrivateEvent("not every release has a promise")])
+        return Total(added, delta, added, curve)
+    events = [event for certificate in paid for event in certificate.promised()]
+    epsilon = min(added, compose(events, delta, cache=False).epsilon)
+    return Total(epsilon, delta, added, trade_off(events, (epsilon, delta)))
 
 
 def shares(certificate: Certificate) -> list[Share]:

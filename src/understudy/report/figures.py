@@ -11,6 +11,7 @@ import math
 import struct
 import zlib
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -38,28 +39,42 @@ def people(marked: int, label: str, risk: bool) -> Markup:
     return _svg(151, 184, label, "".join(dots), "people")
 
 
-def curve(odds: Odds) -> Markup:
-    """The trade-off curve: of those who took part, how many the best attacker finds, against false alarms."""
+class Curve(Protocol):
+    """What the best attacker can do: from (epsilon, delta) alone, or from all that is known of the events."""
+
+    def found(self, false_alarms: float) -> float: ...
+    def corner(self) -> tuple[float, float]: ...
+
+
+def curve(odds: Curve, bound: Curve) -> Markup:
+    """The trade-off curve: of those who took part, how many the best attacker finds, against false alarms.
+
+    `bound` is the curve of any mechanism with the same epsilon and delta, drawn thin above the true one.
+    """
     left, top, side = 52.0, 12.0, 240.0
 
     def at(alarms: float, found: float) -> str:
         return f"{left + side * alarms:.2f},{top + side * (1 - found):.2f}"
 
-    alarms = sorted({0.0, 1.0, *odds.corner()[:1], *(i / 50 for i in range(51))})
-    line = " ".join(at(a, odds.found(a)) for a in alarms)
+    def points(which: Curve) -> str:
+        alarms = sorted({0.0, 1.0, *which.corner()[:1], *(i / 50 for i in range(51))})
+        return " ".join(at(a, which.found(a)) for a in alarms)
+
+    line = points(odds)
     ticks = "".join(
         f'<path class="grid" d="M{left} {top + side * (1 - t):.1f}h{side}M{left + side * t:.1f} {top}v{side}"/>'
         f'<text x="{left - 7}" y="{top + side * (1 - t) + 4:.1f}" text-anchor="end">{t:.0%}</text>'
         f'<text x="{left + side * t:.1f}" y="{top + side + 17}" text-anchor="middle">{t:.0%}</text>'
         for t in (0, 0.25, 0.5, 0.75, 1)
     )
-    points = ""
+    dots = ""
     for alarm in (0.01, 0.1):
         x, y = left + side * alarm, top + side * (1 - odds.found(alarm))
-        points += f'<circle class="risk" cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
+        dots += f'<circle class="risk" cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
     body = (
         f'{ticks}<polygon class="reach" points="{at(0, 0)} {line} {at(1, 0)}"/>'
-        f'<path class="coin" d="M{left} {top + side}L{left + side} {top}"/><polyline class="line" points="{line}"/>{points}'
+        f'<path class="coin" d="M{left} {top + side}L{left + side} {top}"/><polyline class="bound" points="{points(bound)}"/>'
+        f'<polyline class="line" points="{line}"/>{dots}'
         f'<text class="name" x="{left + side / 2}" y="{top + side + 38}" text-anchor="middle">'
         "wrongly accused, of those outside</text>"
         f'<text class="name" transform="translate(11 {top + side / 2}) rotate(-90)" text-anchor="middle">'

@@ -135,7 +135,8 @@ def _breath(releases: Sequence[Release], useful: Mapping[str, Any]) -> dict[str,
 
 def _promise(releases: Sequence[Release]) -> dict[str, Any]:
     """The odds for one row, for all releases on the page together."""
-    epsilon, delta = total(releases)
+    together = total(releases)
+    epsilon, delta, curve = together.epsilon, together.delta, together.curve
     broken = [r for r in releases if r.problem]
     odds = Odds(epsilon, delta)
     assumed = [text for r in releases for text in r.certificate.body["assumed_public"]]
@@ -148,7 +149,7 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
     units = sorted({shown(r.certificate.body["unit"]) for r in releases})
     pairs = []
     for alarms in (0.01, 0.1):
-        found = odds.found(alarms)
+        found = curve.found(alarms)
         accused, caught = round(100 * alarms), min(100, math.ceil(100 * found - 1e-9))
         pairs.append(
             {
@@ -156,6 +157,7 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
                 "accused": accused,
                 "found": found,
                 "caught": caught,
+                "bound": odds.found(alarms),
                 "out": figures.people(accused, f"{accused} of 100 people who did not take part are marked.", False),
                 "in": figures.people(caught, f"At most {caught} of 100 people who took part are marked.", True),
             }
@@ -166,10 +168,12 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
         "factor": math.exp(epsilon) if epsilon < 50 else math.inf,
         "odds": odds,
         "pairs": pairs,
-        "curve": figures.curve(odds),
+        "curve": figures.curve(curve, odds),
+        "added": together.added,
         "certainty": figures.certainty(odds),
         "posterior": odds.posterior(),
-        "guess": odds.best_guess(),
+        "guess": curve.best_guess(),
+        "gaussian": curve.gaussian_dp(),
         "failure": one_in(delta),
         "several": [(rows, odds.for_rows(rows)) for rows in (2, 5)],
         "public": public,

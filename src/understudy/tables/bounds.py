@@ -108,11 +108,11 @@ def settle_target(frame: pd.DataFrame, draft: Schema, complete: Schema, seed: in
     column = complete[name]
     assert column.categories is not None
     series = column_of(frame, name)
-    places = values.codes(series, replace(column, other=True))
+    codes = values.codes(series, replace(column, other=True))
     drawn = np.random.default_rng(seed).integers(len(column.categories), size=len(frame))
-    unlisted = places >= len(column.categories)
-    settled = series.astype(object).where(~unlisted, pd.Series(column.categories, dtype=object).take(drawn).to_numpy())
-    return frame.assign(**{name: settled.infer_objects()})
+    unlisted = codes >= len(column.categories)
+    listed = series.astype(object).where(~unlisted, pd.Series(column.categories, dtype=object).take(drawn).to_numpy())
+    return frame.assign(**{name: listed.infer_objects()})
 
 
 def tail_count(rate: float, probability: float) -> int:
@@ -146,17 +146,17 @@ def _histogram(series: pd.Series, column: Column) -> _Histogram:
 
 
 def _category_histogram(series: pd.Series, column: Column) -> _Histogram:
-    places, found = values.distinct(series)
-    counts = np.bincount(places[places >= 0], minlength=len(found))
+    codes, distinct = values.distinct(series)
+    counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
     # "other" itself is left to the category of that name; a category of the type that no row has is no value.
-    present = [place for place, value in enumerate(found) if counts[place] and value != OTHER]
-    labels = [_category(found[place], column) for place in present]
+    present = [code for code, value in enumerate(distinct) if counts[code] and value != OTHER]
+    labels = [_category(distinct[code], column) for code in present]
     if len({isinstance(label, str) for label in labels}) > 1:
         raise InputError(f"column {column.name!r} mixes text and numbers. Make it all text or all numbers.")
 
     def fill(survivors: np.ndarray, open_ended: bool) -> Column:
         # Sorted: the order in which the rows came is private.
-        chosen = sorted(labels[place] for place in survivors)  # pyright: ignore[reportArgumentType]
+        chosen = sorted(labels[survivor] for survivor in survivors)  # pyright: ignore[reportArgumentType]
         return replace(column, categories=tuple(chosen), other=open_ended)
 
     return _Histogram(counts[present], fill)

@@ -19,15 +19,15 @@ def draft_columns(table: Table, target: str | None) -> tuple[Column, ...]:
     frame = as_frame(table)
     if target is not None and target not in frame.columns:
         raise InputError(f"the table has no column {target!r} to be the target.{did_you_mean(target, frame.columns)}")
-    made: list[Column] = []
+    columns: list[Column] = []
     for name in frame.columns:
         kind = _kind(name, column_of(frame, name).dtype)
         if name == target:
-            made.append(Column(name, "categorical" if kind == "integer" else kind))
+            columns.append(Column(name, "categorical" if kind == "integer" else kind))
         else:
             # Not even int64 against Int64 is asked: readers choose between them by whether a value is missing.
-            made.append(Column(name, kind, nullable=True))
-    return tuple(made)
+            columns.append(Column(name, kind, nullable=True))
+    return tuple(columns)
 
 
 def _kind(name: str, dtype: object) -> Kind:

@@ -54,7 +54,7 @@ class Group:
 class Coded:
     """A table without one-hot columns: `numeric` (rows x unit-cube columns) and `codes` (rows x categorical columns).
 
-    Private where the table is. A code is the place in the column's `labels`; one past the end means missing.
+    Private where the table is. A code is the position in the column's `labels`; one past the end means missing.
     """
 
     numeric: np.ndarray
@@ -101,8 +101,8 @@ class Encoder:
         cube = np.zeros((len(frame), self.width), dtype=self.dtype)
         for column, group, _ in self._parts:
             if group.one_hot:
-                places = _places(column_of(frame, column.name), column)
-                cube[np.arange(len(cube)), group.start + places] = 1
+                codes = _codes(column_of(frame, column.name), column)
+                cube[np.arange(len(cube)), group.start + codes] = 1
             else:
                 _write_number(column_of(frame, column.name), column, cube[:, group.columns])
         return cube
@@ -114,7 +114,7 @@ class Encoder:
         codes = np.empty((len(frame), len(self.code_columns)), dtype=self._code_dtype)
         for column, _, slot in self._parts:
             if isinstance(slot, int):
-                codes[:, slot] = _places(column_of(frame, column.name), column)
+                codes[:, slot] = _codes(column_of(frame, column.name), column)
             else:
                 _write_number(column_of(frame, column.name), column, numeric[:, slot])
         return Coded(numeric, codes)
@@ -166,9 +166,9 @@ class Encoder:
             raise InputError(f"the array to decode is of shape {array.shape}; the schema needs (rows, {self.width}).")
         broken = np.isnan(array)
         if broken.any():
-            row, place = np.unravel_index(int(broken.argmax()), array.shape)
+            row, position = np.unravel_index(int(broken.argmax()), array.shape)
             raise InputError(
-                f"the array to decode is not a number in {nth_row(int(row))}, column {self.labels[place]!r}."
+                f"the array to decode is not a number in {nth_row(int(row))}, column {self.labels[position]!r}."
             )
         return array
 
@@ -189,18 +189,18 @@ def _layout(schema: Schema) -> tuple[Group, ...]:
 
 
 def _parts(schema: Schema, groups: Sequence[Group]) -> tuple[tuple[Column, Group, int | slice], ...]:
-    """Each column with its place in the dense array and its slot in a `Coded` table: a code, or numeric columns."""
-    made: list[tuple[Column, Group, int | slice]] = []
+    """Each column with its group in the dense array and where it stands in a `Coded` table: a code, or numeric columns."""
+    parts: list[tuple[Column, Group, int | slice]] = []
     numeric = code = 0
     for column, group in zip(schema, groups, strict=True):
         if group.one_hot:
-            made.append((column, group, code))
+            parts.append((column, group, code))
             code += 1
         else:
             width = group.stop - group.start
-            made.append((column, group, slice(numeric, numeric + width)))
+            parts.append((column, group, slice(numeric, numeric + width)))
             numeric += width
-    return tuple(made)
+    return tuple(parts)
 
 
 def _choose_dtype(schema: Schema, asked: npt.DTypeLike | None) -> np.dtype:
@@ -236,16 +236,16 @@ def _steps(column: Column) -> float:
     return (high - low + base) * math.log1p((high - low) / base)
 
 
-def _places(series: pd.Series, column: Column) -> np.ndarray:
-    """Private place of each value in a one-hot group."""
+def _codes(series: pd.Series, column: Column) -> np.ndarray:
+    """Private code of each value: its position in the one-hot group."""
     codes = values.codes(series, column)
     missing = codes < 0
     values.refuse_missing(missing, column)
     return np.where(missing, len(column.labels), codes)
 
 
-def _labels(places: np.ndarray, column: Column) -> object:
-    return _take(column, np.where(places == len(column.labels), -1, places))
+def _labels(codes: np.ndarray, column: Column) -> object:
+    return _take(column, np.where(codes == len(column.labels), -1, codes))
 
 
 def _write_number(series: pd.Series, column: Column, out: np.ndarray) -> None:
@@ -315,12 +315,12 @@ def _maybe_missing(data: np.ndarray, missing: np.ndarray, column: Column, masked
     return array
 
 
-def _take(column: Column, places: np.ndarray) -> object:
-    """The labels at `places`, missing at -1, in the plainest type that holds them."""
+def _take(column: Column, codes: np.ndarray) -> object:
+    """The label of each code, missing at -1, in the plainest type that holds them."""
     labels = column.labels
     if column.nullable and all(isinstance(label, int) for label in labels):
-        return pd.array(list(labels), dtype="Int64").take(places, allow_fill=True)
-    taken = pd.Series(list(labels)).array.take(places, allow_fill=column.nullable)
+        return pd.array(list(labels), dtype="Int64").take(codes, allow_fill=True)
+    taken = pd.Series(list(labels)).array.take(codes, allow_fill=column.nullable)
     if len({isinstance(label, str) for label in labels}) > 1:
         # Said outright: codes beside the word "other" must not turn into text where only "other" occurs.
         return pd.Series(list(taken), dtype=object)

@@ -31,13 +31,13 @@ def schema_from_public(table: Table, target: str | None = None) -> Schema:
 
 def _filled(series: pd.Series, column: Column) -> Column:
     if column.needs == "categories":
-        _, found = values.distinct(series)
+        _, distinct = values.distinct(series)
         if isinstance(series.dtype, pd.CategoricalDtype):
-            found = series.cat.categories.tolist()  # of a public table, what its type lists is public too
-        if not found:
+            distinct = series.cat.categories.tolist()  # of a public table, what its type lists is public too
+        if not distinct:
             raise InputError(f"column {column.name!r} has no value in the public rows: drop it, or say its categories.")
         # A value that is called "other" is left to the category of that name.
-        named = tuple(value for value in found if value != OTHER)
+        named = tuple(value for value in distinct if value != OTHER)
         return replace(column, categories=named, other=True) if named else replace(column, categories=(OTHER,))
     if column.needs == "bounds":
         numbers, missing = values.numbers(series, column)

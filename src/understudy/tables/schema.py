@@ -79,9 +79,9 @@ class Schema:
         raise InputError(f"the schema has no column {name!r}.{did_you_mean(name, self.names)}")
 
     def with_column(self, column: Column) -> Schema:
-        """The same schema, with `column` in the place of the one of that name."""
-        place = self.names.index(self[column.name].name)
-        return replace(self, columns=(*self.columns[:place], column, *self.columns[place + 1 :]))
+        """The same schema, with `column` instead of the one of that name."""
+        position = self.names.index(self[column.name].name)
+        return replace(self, columns=(*self.columns[:position], column, *self.columns[position + 1 :]))
 
     def with_target(self, target: str | None) -> Schema:
         """The same schema with another target."""
@@ -136,18 +136,18 @@ class Schema:
         if not isinstance(columns, list):
             raise InputError(f"{where}: `columns` must be a list with one entry for each column.")
         known = tuple(field.name for field in fields(Column))
-        made: list[Column] = []
-        for place, entry in enumerate(columns, start=1):
-            here = f"{where}, column {place}"
+        parsed: list[Column] = []
+        for number, entry in enumerate(columns, start=1):
+            here = f"{where}, column {number}"
             column = _keys(entry, known, here)
             if missing := [key for key in ("name", "kind") if key not in column]:
                 raise InputError(f"{here}: `{missing[0]}` is missing.")
             try:
-                made.append(Column(**column))
+                parsed.append(Column(**column))
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
         try:
-            return cls(tuple(made), given.get("target"))
+            return cls(tuple(parsed), given.get("target"))
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 

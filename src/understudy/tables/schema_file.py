@@ -99,12 +99,12 @@ def from_yaml(text: str, where: str) -> object:
 
 def from_json(text: str, where: str) -> object:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         for name, value in pairs:
-            if name in made:
+            if name in entries:
                 raise InputError(f"{where}: the key {name!r} is there twice.")
-            made[name] = value
-        return made
+            entries[name] = value
+        return entries
 
     try:
         return json.loads(text, object_pairs_hook=unique)

@@ -65,9 +65,9 @@ def _check_column(series: pd.Series, column: Column) -> list[str]:
     notes: list[str] = []
     if column.kind in LISTED:
         # Without a list of categories there is nothing to compare with yet.
-        places = values.distinct(series)[0] if column.categories is None else values.codes(series, column)
-        missing = places < 0
-        present = places[~missing]
+        codes = values.distinct(series)[0] if column.categories is None else values.codes(series, column)
+        missing = codes < 0
+        present = codes[~missing]
     elif column.kind == "boolean":
         truths, missing = values.booleans(series, column)
         present = truths[~missing]

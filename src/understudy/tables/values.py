@@ -70,19 +70,19 @@ def booleans(series: pd.Series, column: Column) -> tuple[np.ndarray, np.ndarray]
 
 
 def codes(series: pd.Series, column: Column) -> np.ndarray:
-    """Private places (int64) in the column's `labels`, -1 where missing.
+    """Private. The position of each value in the column's `labels` (int64), -1 where missing.
 
     A value that is not listed becomes "other" where the schema has that, and is an error otherwise.
     """
-    places, values = distinct(series)
-    known = {value: place for place, value in enumerate(column.labels)}
+    positions, values = distinct(series)
+    known = {value: code for code, value in enumerate(column.labels)}
     text = isinstance(column.labels[0], str)
     lookup = np.empty(len(values) + 1, dtype=np.int64)
     lookup[-1] = -1
-    for place, value in enumerate(values):
+    for position, value in enumerate(values):
         code = known.get(value)
         if code is None:
-            here = places == place
+            here = positions == position
             if isinstance(value, str) != text:
                 have, want = ("text", "numbers") if not text else ("no text", "text")
                 _refuse_value(series, here, column, f"is {have}, but the schema's categories are {want}")
@@ -95,12 +95,12 @@ def codes(series: pd.Series, column: Column) -> np.ndarray:
                     f"values that are not listed become {OTHER!r}",
                 )
             code = known[OTHER]
-        lookup[place] = code
-    return lookup[places]
+        lookup[position] = code
+    return lookup[positions]
 
 
 def distinct(series: pd.Series) -> tuple[np.ndarray, list[Category]]:
-    """Private distinct values, and for each row the place of its value among them (-1 where missing).
+    """Private. For each row the position of its value among the distinct ones (-1 where missing), and the distinct values.
 
     A category that no row has, as pandas keeps them after rows were dropped, is no value.
     """
@@ -108,10 +108,10 @@ def distinct(series: pd.Series) -> tuple[np.ndarray, list[Category]]:
         series = series.cat.remove_unused_categories()
         return series.cat.codes.to_numpy(np.int64), series.cat.categories.tolist()
     try:
-        places, values = pd.factorize(series)
+        positions, values = pd.factorize(series)
     except TypeError:
         raise InputError(f"column {series.name!r} holds values that are neither text nor numbers.") from None
-    return places, pd.Index(values).tolist()
+    return positions, pd.Index(values).tolist()
 
 
 def _seconds(series: pd.Series, column: Column) -> tuple[np.ndarray, np.ndarray]:

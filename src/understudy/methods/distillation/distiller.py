@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from understudy._private import KeepsPrivate
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.learn.kernels import ReLUKernel
@@ -36,7 +37,7 @@ class Predictor(Protocol):
     def predict_proba(self, points: np.ndarray) -> np.ndarray: ...
 
 
-class Distiller(BaseEstimator):
+class Distiller(KeepsPrivate, BaseEstimator):
     """Base of the distillers. Fitted: `distilled_` (a frame or an `ImageDataset`), `support_`, `certificate_`, `classes_`.
 
     The predictor works on `support_`, which is what was learnt; `distilled_` is the same, rounded to what the schema or a

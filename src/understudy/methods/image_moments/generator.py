@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from understudy._private import KeepsPrivate
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.basis import dct_basis
@@ -36,7 +37,7 @@ _SHOWN = 40
 _MIXTURE = ("weights", "means", "factors", "tail")
 
 
-class ImageMoments(BaseEstimator):
+class ImageMoments(KeepsPrivate, BaseEstimator):
     """Synthetic images from one private look at class means and covariances in the low frequencies of the DCT.
 
     Parameters
