@@ -126,10 +126,10 @@ class _Remembering(Budget):
         super().__init__(epsilon, delta)
         self._memory = memory
 
-    def _epsilon(self, events: Any, *, good_enough: float = 0.0) -> Any:
-        key = (tuple(events), good_enough, self.delta, self.filter_order)
+    def _epsilon(self, events: Any, **how: Any) -> Any:
+        key = (tuple(events), how.get("good_enough"), self.filter_order)
         if key not in self._memory:
-            self._memory[key] = super()._epsilon(events, good_enough=good_enough)
+            self._memory[key] = super()._epsilon(events, **how)
         return self._memory[key]
 
 
