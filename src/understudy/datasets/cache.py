@@ -35,7 +35,7 @@ def cache_folder() -> Path:
 
 
 def made_cache_folder() -> Path:
-    """The cache folder, made if need be, and rid of what killed processes left half written in it."""
+    """The cache folder, made if it is not there. What killed processes left half written in it is removed."""
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -119,7 +119,7 @@ def _label(entry: DatasetInfo, text: pd.Series) -> pd.Series:
 
 
 def _check_fit(entry: DatasetInfo, frame: Any) -> None:
-    """Refuse a table whose columns do not look like the schema's: one that moved would pass every count of labels."""
+    """Refuse a table whose values do not fit the schema: columns that were swapped would pass every count of labels."""
     for column in schema(entry.name).features:
         values, allowed = frame[column.name], _LARGEST_SHARE_OUTSIDE
         if column.kind == "categorical":
@@ -135,7 +135,7 @@ def _check_fit(entry: DatasetInfo, frame: Any) -> None:
 
 
 def _split(entry: DatasetInfo, frame: Any) -> pd.Series | None:
-    """The publisher's split, where train and test stand one after the other: told by their sizes and positive rows."""
+    """The publisher's split, where all train rows stand before or after all test rows; their numbers say which."""
     import pandas as pd
 
     if not entry.parts:
@@ -162,7 +162,7 @@ def _write_isolet(frame: Any, target: str, path: Path) -> None:
 
 
 def _in_groups(letters: np.ndarray) -> bool:
-    """Whether the rows stand in UCI's order: in each group thirty speakers say each letter twice, less three lost."""
+    """Whether the rows stand in UCI's order: five groups of thirty speakers, each letter twice, and three rows lost."""
     if len(letters) != sum(_ISOLET_GROUPS):
         return False
     blocks = np.split(letters, np.cumsum(_ISOLET_GROUPS)[:-1])

@@ -16,7 +16,7 @@ import urllib.error
 import urllib.request
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -73,34 +73,25 @@ def _download(entry: DatasetInfo, scratch: str) -> tuple[Any, str]:
     # Pixels are bytes: as the integers that pandas guesses, the colour images would fill gigabytes. In tables it may
     # guess: scikit-learn's own list of types fails, with pandas 3, at text that is all digits.
     types = dict.fromkeys(range(entry.features), "uint8") if entry.kind == "image" else None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of attempts that failed, and of versions: ours are checked by their counts
-            bunch: Any = fetch_openml(
-                data_id=entry.openml.id,
-                data_home=scratch,
-                as_frame=True,
-                n_retries=4,
-                parser="pandas",
-                read_csv_kwargs={"dtype": types, "low_memory": False},
-            )
-        name = bunch.details["name"]
-    except (KeyError, TypeError, AttributeError) as error:  # the answer is JSON, but not OpenML's
-        raise _not_described(entry) from error
-    if name != entry.openml.name:
-        raise _not_described(entry)
+    bunch: Any = None
+    # Attempts that failed are no news, and a version that OpenML warns of is checked by its counts. JSON that lacks what
+    # scikit-learn looks for is not OpenML's.
+    with warnings.catch_warnings(action="ignore"), suppress(KeyError, TypeError, AttributeError):
+        bunch = fetch_openml(
+            data_id=entry.openml.id,
+            data_home=scratch,
+            as_frame=True,
+            n_retries=4,
+            parser="pandas",
+            read_csv_kwargs={"dtype": types, "low_memory": False},
+        )
+    if bunch is None or bunch.details.get("name") != entry.openml.name:
+        mirror = os.environ.get(SERVER_VARIABLE)
+        raise InputError(
+            f"{mirror or 'the server'} does not describe dataset {entry.openml.id} as {entry.openml.name!r}"
+            + (f" (is ${SERVER_VARIABLE} right?)" if mirror else "")
+        )
     return bunch.frame, "".join(bunch.target_names[:1])
-
-
-def _not_described(entry: DatasetInfo) -> InputError:
-    assert entry.openml is not None
-    mirror = os.environ.get(SERVER_VARIABLE)
-    return InputError(
-        f"{mirror or 'the server'} does not describe dataset {entry.openml.id} as {entry.openml.name!r}"
-        + (f" (is ${SERVER_VARIABLE} right?)" if mirror else "")
-    )
 
 
 class _Requests(urllib.request.BaseHandler):

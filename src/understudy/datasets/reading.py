@@ -41,7 +41,9 @@ class TableDataset:
 
 @dataclass(frozen=True)
 class SplitImages:
-    """The published train and test parts of a set of images: bytes, (number, height, width) or with colours last, and labels that index `info.class_names`.
+    """The published train and test parts of a set of images.
+
+    Images are bytes (number, height, width) or with colours last; labels index `info.class_names`.
 
     `value_range` is what a byte can hold: public without a look at any image.
     """

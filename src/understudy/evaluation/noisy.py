@@ -156,7 +156,7 @@ def noisy_metrics(
 def _counts(
     factory: Factory, train: Rows, test: Rows, classes: int, positive: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Private: the number of right answers (1), and for each judged class a table of rows in it or not x score bins."""
+    """Private: how many answers are right, and for each judged class how many rows (in it or not) fall into each bin."""
     if classes == 2:
         train, test = (
             Rows(rows.x, np.where(rows.y < 0, -1, (rows.y == positive).astype(np.int64))) for rows in (train, test)
@@ -176,7 +176,7 @@ def _counts(
 
 
 def _scores(factory: Factory, train: Rows, test: Rows, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of synthetic and test rows (rows x classes), each from its own row alone; constant if nothing was learnt."""
+    """Scores of synthetic and of test rows (rows x classes), constant if nothing was learnt. A score is of its row alone."""
     present, y = np.unique(train.y, return_inverse=True)
     both = [np.zeros((len(rows), classes)) for rows in (train, test)]
     if len(present) and train.x.shape[1]:
@@ -199,7 +199,7 @@ def _scores(factory: Factory, train: Rows, test: Rows, classes: int, seed: int) 
 
 
 def _edges(scores: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Public: so many inner edges from synthetic scores, half at their quantiles in each class, half evenly spread."""
+    """Public: the inner edges of the bins, from synthetic scores: half at quantiles of each class, half evenly spread."""
     if len(scores) == 0:
         return np.linspace(0, 1, BINS + 1)[1:-1]
     quarter = (BINS - 1) // 4

@@ -152,7 +152,7 @@ class ColumnFidelity:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """How like the real training rows the synthetic ones are; all are 0 for equal tables but c2st and coverage.
+    """How like the real training rows the synthetic ones are. For equal tables every figure but c2st and coverage is 0.
 
     - `tv`, `wasserstein`, `coverage`: means over the columns;
     - `correlation`: mean absolute difference of Pearson correlations between numeric columns;

@@ -28,7 +28,7 @@ METRICS = ("auroc", "auprc", "f1", "accuracy")
 
 @dataclass(frozen=True)
 class Scores:
-    """Of one classifier on one test set, from 0 to 1; `seconds` for training and prediction; `note` where something was odd.
+    """How one classifier does on one test set, from 0 to 1. `seconds` is for training and prediction; a `note` says what was odd.
 
     With two classes AUROC, AUPRC and F1 are those of the positive class. With more, each is the mean over the classes
     (one against the rest; for AUROC and AUPRC over those classes that the test rows hold).

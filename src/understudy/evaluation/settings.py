@@ -206,7 +206,7 @@ class _Work:
         self.tasks[task.label] = task
 
     def add_setting(self, setting: str, train: Rows, test: Rows) -> None:
-        """Every classifier and seed on the same two sets; one that ignores its seed runs once."""
+        """Every classifier with every seed on the same two sets; a classifier that ignores its seed runs once."""
         ready = prepare(train, test)
         digest = content(*ready)
         for name, factory in self.chosen.items():
@@ -215,7 +215,7 @@ class _Work:
                 self._add(setting, name, 0 if same else seed, ready, digest)
 
     def add_splits(self, setting: str, rows: Rows, share: float) -> None:
-        """Setting C: for each seed another part of the synthetic rows is held back, as large a share as the real one."""
+        """Setting C: each seed holds back another part of the synthetic rows, as large a share as `test` is of the real ones."""
         for seed in range(self.seeds):
             order = np.random.default_rng(seed).permutation(len(rows))
             held = max(1, round(share * len(rows)))

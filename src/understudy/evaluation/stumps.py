@@ -47,7 +47,7 @@ class StumpBoost:
     def _boost(
         self, columns: np.ndarray, order: np.ndarray, ranked: np.ndarray, barred: np.ndarray, truth: np.ndarray
     ) -> list[tuple[int, float, bool, bool, float]]:
-        """Column, threshold, what is said at or below it and above it, and the weight of each stump.
+        """Of each stump its column and threshold, its answer up to the threshold and above it, and its weight.
 
         Thresholds are compared in double precision: halfway between two neighbours in single precision is one of them.
         """
@@ -87,7 +87,7 @@ class StumpBoost:
 def _stump(
     order: np.ndarray, ranked: np.ndarray, barred: np.ndarray, weights: np.ndarray, truth: np.ndarray
 ) -> tuple[int, float, bool, bool]:
-    """The split with the least Gini impurity. Column by column: one fits into the processor's cache, all do not."""
+    """The split with the least Gini impurity. It goes by columns: one fits into the processor's cache, the table does not."""
     trues = np.where(truth, weights, 0.0)
     best, split = -np.inf, (0, 0)
     for column, rows in enumerate(order):

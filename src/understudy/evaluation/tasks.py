@@ -94,7 +94,7 @@ def _folder(cache: str | Path) -> Path:
 
 
 def _secret(folder: Path) -> bytes:
-    """The key of a cache folder, made with the folder. It appears whole or not at all, and whoever comes second takes it."""
+    """The key of a cache folder, made with the folder. It appears whole or not at all; a process that comes second takes it."""
     path = folder / _KEY_FILE
     try:
         if not path.exists():
