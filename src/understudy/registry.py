@@ -45,7 +45,7 @@ class Entry:
     release: str = ""
     """What is released, in words, where that is not what the kind says."""
     quick: tuple[tuple[str, Any], ...] = ()
-    """Settings with which a small fit takes seconds, for audits and tests."""
+    """Settings with which a fit on 400 small records takes seconds, for audits and tests."""
 
     @property
     def class_name(self) -> str:
@@ -143,7 +143,7 @@ for _entry in (
         "A generator learns to fool a student that saw only noisy votes of many teachers, each trained on its own part "
         "of the rows.",
         quick=(
-            *(("teachers", 10), ("iterations", 2), ("batch", 8), ("teacher_steps", 2), ("student_steps", 1)),
+            *(("teachers", 200), ("iterations", 2), ("batch", 8), ("teacher_steps", 8), ("student_steps", 1)),
             *(("generator_hidden", (4,)), ("student_hidden", (4,)), ("learning_rate", 0.1)),
         ),
     ),
@@ -166,7 +166,7 @@ for _entry in (
         "DP-GAN",
         "A generator plays against a critic whose every learning step is clipped for each row and blurred with noise.",
         quick=(
-            *(("iterations", 2), ("critic_steps", 2), ("batch", 40), ("generator_hidden", (4,))),
+            *(("iterations", 2), ("critic_steps", 2), ("batch", 360), ("generator_hidden", (4,))),
             *(("critic_hidden", (4,)), ("learning_rate", 0.1)),
         ),
     ),
@@ -220,7 +220,7 @@ for _entry in (
         "A few records are shaped until a model trained on them does well on the real rows; each step is clipped for "
         "each row and blurred with noise.",
         takes=("table", "images"),
-        quick=(("per_class", 2), ("epochs", 2), ("batch", 30)),
+        quick=(("per_class", 2), ("epochs", 4), ("batch", 360)),
     ),
     Entry(
         "kip",
@@ -240,7 +240,7 @@ for _entry in (
         "Many teachers, each trained on its own part of the rows, vote on labels for public rows. Only the noisy winner "
         "of each vote leaves, and a student learns from those labels.",
         takes=("table", "public rows"),
-        quick=(("teachers", 10), ("queries", 20), ("n_jobs", 1)),
+        quick=(("teachers", 100), ("queries", 20), ("n_jobs", 1)),
     ),
 ):
     register(_entry)

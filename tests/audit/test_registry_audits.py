@@ -45,7 +45,8 @@ def test_a_neighbour_moves_the_gate_by_no_more_than_was_paid(
     assert run.differences == ()
     found = ratio(run)
     assert found.holds, found
-    assert found.worst > 0, "the record moved nothing: is this world worth attacking?"
+    if neighbourhood == "alone":
+        assert found.worst > 0, "the record moved nothing: this world is not worth attacking"
 
 
 def test_a_method_without_a_promise_is_attacked_by_nobody() -> None:

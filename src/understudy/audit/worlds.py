@@ -54,7 +54,7 @@ def alone(rows: int = 400) -> pd.DataFrame:
     return plant(others, worst(SCHEMA))
 
 
-def pictures(number: int = 60, seed: int = 0) -> Any:
+def pictures(number: int = 400, seed: int = 0) -> Any:
     """Small images of two classes: a bright upper half, a bright lower half."""
     from understudy.images import ImageDataset
 
@@ -66,7 +66,7 @@ def pictures(number: int = 60, seed: int = 0) -> Any:
     return ImageDataset(images, labels, ("upper", "lower"))
 
 
-def faint(number: int = 60) -> Any:
+def faint(number: int = 400) -> Any:
     """Pictures that are all black, but for the last one, which is all white."""
     from understudy.images import ImageDataset
 
