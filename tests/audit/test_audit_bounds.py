@@ -29,7 +29,7 @@ def test_both_bounds_are_wrong_no_more_often_than_they_say() -> None:
     found = [lower_bounds(*gaussians(1.0, 400, seed), 0.05) for seed in range(200)]
     assert sum(bound.mu > 1 for bound in found) <= 18  # 10 expected at most
     assert sum(bound.epsilon > epsilon for bound in found) <= 18
-    middle = [lower_bounds(*gaussians(1.0, 400, seed) - np.float64(0.5), 0.05, middle=0.0) for seed in range(200)]
+    middle = [lower_bounds(*gaussians(1.0, 400, seed), 0.05, middle=0.5) for seed in range(200)]
     assert sum(bound.mu > 1 for bound in middle) <= 18
 
 
