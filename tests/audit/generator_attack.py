@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from understudy import DPGAN, GPATE, PATEGAN
 from understudy.audit.bounds import lower_bounds
@@ -21,7 +22,10 @@ from understudy.errors import UnderstudyWarning
 from understudy.privacy import Budget
 from understudy.privacy.noise import Shape
 from understudy.release.driver import Run
-from understudy.tables import Column, Encoder, Schema
+from understudy.release.generator import Learnt
+from understudy.release.intake import Intake
+from understudy.release.sampling import stream
+from understudy.tables import Column, Schema
 
 SCHEMA = Schema(
     (Column("a", "continuous", bounds=(0, 1)), Column("b", "continuous", bounds=(0, 1)), Column("y", "boolean")), "y"
@@ -35,60 +39,53 @@ CRITIC = {"iterations": 2, "critic_steps": 1, "critic_hidden": (4,), "weight_cli
 
 Make = Callable[[], Any]
 CASES: dict[str, Make] = {
-    "pategan-lnmax": lambda: PATEGAN(aggregator="lnmax", **STUDENT),
-    "pategan-gnmax": lambda: PATEGAN(**STUDENT),
-    "pategan-gnmax data-dependent": lambda: PATEGAN(mode="data-dependent", **{**STUDENT, "iterations": 4}),
-    "pategan-gnmax conditional": lambda: PATEGAN(conditional=True, **STUDENT),
-    "gpate": lambda: GPATE(**DIRECTIONS),
-    "gpate data-dependent": lambda: GPATE(mode="data-dependent", **{**DIRECTIONS, "iterations": 4}),
-    "dpgan": lambda: DPGAN(noise=6.0, **CRITIC),
-    "dpgan conditional": lambda: DPGAN(noise=12.0, conditional=True, ratio_epsilon_share=0.2, **CRITIC),
+    "pategan-lnmax": lambda: PATEGAN.from_settings(aggregator="lnmax", **STUDENT),
+    "pategan-gnmax": lambda: PATEGAN.from_settings(**STUDENT),
+    "pategan-gnmax data-dependent": lambda: PATEGAN.from_settings(
+        mode="data-dependent", **{**STUDENT, "iterations": 4}
+    ),
+    "pategan-gnmax conditional": lambda: PATEGAN.from_settings(conditional=True, **STUDENT),
+    "gpate": lambda: GPATE.from_settings(**DIRECTIONS),
+    "gpate data-dependent": lambda: GPATE.from_settings(mode="data-dependent", **{**DIRECTIONS, "iterations": 4}),
+    "dpgan": lambda: DPGAN.from_settings(noise=6.0, **CRITIC),
+    "dpgan conditional": lambda: DPGAN.from_settings(noise=12.0, conditional=True, ratio_epsilon_share=0.2, **CRITIC),
 }
 # Stops when the data-dependent epsilon reaches the budget: not private as claimed, and never said to be.
 UNSAFE: dict[str, Make] = {
-    "pategan-lnmax as-published": lambda: PATEGAN(
+    "pategan-lnmax as-published": lambda: PATEGAN.from_settings(
         aggregator="lnmax", mode="as-published", noise=4.0, **{**STUDENT, "iterations": 40}
     ),
-    "gpate as-published": lambda: GPATE(mode="as-published", noise=4.0, **{**DIRECTIONS, "iterations": 20}),
+    "gpate as-published": lambda: GPATE.from_settings(
+        mode="as-published", noise=4.0, **{**DIRECTIONS, "iterations": 20}
+    ),
 }
 
 
 def scores(make: Make, present: bool, fits: int, tamper: Callable[[Budget], None] | None = None) -> np.ndarray:
     """What an attacker computes from each release: fits x statistics."""
-    encoder = Encoder(SCHEMA)
-    cube = np.zeros((5, encoder.width), dtype=np.float32)
-    cube[4] = 1.0
+    frame = pd.DataFrame({"a": [0.0] * 4 + [1.0], "b": [0.0] * 4 + [1.0], "y": [False] * 4 + [True]})
     there = np.array([True] * 4 + [present])
-    found: list[list[float]] = []
+    statistics: list[list[float]] = []
     noise: float | None = None
     for _ in range(fits):
-        generator = _fit_only(make())
+        generator = make()
         if noise is not None:
             generator.set_params(noise=noise)  # what the first fit has computed; public, and slow to compute
         budget = Budget(EPSILON, DELTA)
         if tamper is not None:
             tamper(budget)
+        rows = Intake(frame[there], there, SCHEMA, [], 0, budget, Run())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnderstudyWarning)
-            generator._fit(cube, there, encoder, 0, budget, Run(), [])
-        noise = generator.noise or _noise(generator)
-        found.append(_seen(generator))
-    return np.array(found)
+            # Without a certificate, which is the same in every fit but for the sanitised epsilon and slow to compute.
+            learnt = generator.learn(rows)
+        noise = generator.noise or learnt.facts["noise"] * (1 + 1e-9)
+        statistics.append(_seen(generator, learnt))
+    return np.array(statistics)
 
 
-def _fit_only(generator: Any) -> Any:
-    """The certificate is the same in every fit but for the sanitised epsilon; that alone is computed here."""
-
-    def certify(prepared: Any, trainer: Any, state: Any, facts: Any, estimated: Any) -> Any:
-        del facts, estimated
-        return generator._afterwards(prepared, trainer, state, {})[0]
-
-    generator._certify = certify
-    return generator
-
-
-def _seen(generator: Any) -> list[float]:
-    rows = generator.sample(256, random_state=0)
+def _seen(generator: Any, learnt: Learnt) -> list[float]:
+    (rows,) = stream(learnt.model, SCHEMA, 256, None, 0)
     means = [float(rows["a"].mean()), float(rows["b"].mean()), float(rows["y"].mean())]
     lines = generator.history_
     names = [name for name in lines[0] if name != "iteration"]
@@ -97,16 +94,9 @@ def _seen(generator: Any) -> list[float]:
     # DP-GAN's critic is made of noisy sums alone: whoever attacks may see it.
     critic = getattr(generator.private_["state"], "critic", None)
     weights = [] if critic is None else np.asarray(critic.network.weights[0]).ravel().tolist()
-    sanitised = generator.certificate_
-    mode = getattr(generator, "mode", "unconditional")
-    told = [] if mode != "data-dependent" else [0.0 if sanitised is None else float(sanitised.epsilon)]
-    return [*means, *public, float(len(lines)), *told, *generator.sampler_.ratio.tolist(), *weights]
-
-
-def _noise(generator: Any) -> float:
-    mechanism = generator.private_["trainer"].voting.mechanism
-    scale = 1 / mechanism.gamma if hasattr(mechanism, "gamma") else mechanism.sigma
-    return scale * (1 + 1e-9)
+    told = [0.0 if learnt.sanitised is None else float(learnt.sanitised.epsilon)]
+    told = told if generator.mode == "data-dependent" else []
+    return [*means, *public, float(len(lines)), *told, *learnt.model.ratio.tolist(), *weights]
 
 
 def lower_bound(here: np.ndarray, there: np.ndarray) -> float:

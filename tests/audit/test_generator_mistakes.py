@@ -24,30 +24,34 @@ from understudy.audit.listening import Kind, Wrapped
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn import discriminators
 from understudy.learn.partition import Shards, shards
-from understudy.methods import dpgan, generator, gpate, pategan, votes
+from understudy.methods import dpgan, gpate, paid_votes, pategan, teaching
 from understudy.privacy import Budget, GNMax, LNMax, PrepaidAnswers, PrepaidSteps
 from understudy.privacy.noise import NoiseSource, Shape
+from understudy.release import estimator
+from understudy.release import generator as release_generator
 from understudy.release.driver import Run
+from understudy.release.generator import TableGenerator
 from understudy.tables import Encoder
 
 Patch = pytest.MonkeyPatch
+# The teacher that owns row 17 of the small table.
+OWNER = int(shards(60, 10, seed=small("pategan")._seed()).owner()[17])
 
 
 class Replay(Run):
     """Answers from a script instead of the gate, so that two runs on different rows have the same answers."""
 
     def draw(self, name: str, make: Callable[[], np.ndarray], skip: Callable[[np.ndarray], None]) -> np.ndarray:
-        made = make()
-        rng = np.random.default_rng(made.size)
-        return rng.integers(0, 2, made.shape).astype(made.dtype) if made.dtype == np.int8 else np.ones_like(made)
+        exact = make()
+        rng = np.random.default_rng(exact.size)
+        return rng.integers(0, 2, exact.shape).astype(exact.dtype) if name == "votes" else np.ones_like(exact)
 
 
 def run(method: str, frame: pd.DataFrame, **changes: Any) -> Any:
-    encoder = Encoder(SCHEMA)
-    cube = encoder.encode(frame).astype(np.float32)
-    fitted = small(method, **changes)
-    fitted._fit(cube, np.ones(len(cube), dtype=bool), encoder, 0, fitted._budget(), Replay(), [])
-    return fitted
+    """A fit whose answers are those of `Replay`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(release_generator, "Run", Replay)
+        return small(method, **changes).fit(frame, schema=SCHEMA)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -61,12 +65,11 @@ def only_the_owner_of_a_row_learns_from_it() -> None:
     """Change one row: over a whole run, the one teacher that owns it changes, and no other."""
     frame, changed = table(), table()
     changed.loc[17, ["age", "ward"]] = [99, "w"]
-    owner = shards(60, 10, seed=0).owner()[17]
     for method in ("pategan", "gpate"):
         plain = {"conditional": False}
         before, after = (run(method, f, **plain).private_["state"].teachers.networks for f in (frame, changed))
         moved = np.any([np.any(np.asarray(a != b).reshape(10, -1), axis=1) for a, b in _pairs(before, after)], axis=0)
-        assert np.flatnonzero(moved).tolist() == [owner]
+        assert np.flatnonzero(moved).tolist() == [OWNER]
 
 
 def _pairs(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
@@ -120,22 +123,23 @@ def labels_come_from_noisy_votes() -> None:
 
 def everything_drawn_was_charged() -> None:
     fitted = small("pategan").fit(table(), schema=SCHEMA)
-    paid = fitted.private_["trainer"].voting.paid
+    paid = fitted.private_["game"].votes.paid
     assert paid.used == paid.count == fitted.certificate_.events[0].count
     with pytest.raises(BudgetExceeded):
         paid.answer([[5, 5]])
 
 
 def a_cost_that_is_no_number_is_refused() -> None:
-    voting = small("pategan", mode="as-published").fit(table(), schema=SCHEMA).private_["trainer"].voting
+    votes = small("pategan", mode="as-published").fit(table(), schema=SCHEMA).private_["game"].votes
+    state = votes.start(2)
     with pytest.raises(InputError, match="NaN"):
-        voting.finished(np.full_like(voting.kept(2), np.nan))
+        votes.finished(state._replace(kept=np.full_like(state.kept, np.nan)))
 
 
 def ratios_are_paid_for() -> None:
     fitted = small("gpate").fit(table(), schema=SCHEMA)
     assert [e.mechanism for e in fitted.certificate_.events] == ["laplace", "confident-gnmax"]
-    drawn = {tuple(small("gpate").fit(table(), schema=SCHEMA).sampler_.ratio.tolist()) for _ in range(4)}
+    drawn = {tuple(small("gpate").fit(table(), schema=SCHEMA).model_.ratio.tolist()) for _ in range(4)}
     assert len(drawn) > 1
 
 
@@ -149,11 +153,11 @@ def the_stated_delta_is_the_given_one() -> None:
 
 def no_row_is_in_two_shards() -> None:
     frame = table()
-    for method, module in (("pategan", pategan), ("gpate", gpate)):
+    for method in ("pategan", "gpate"):
         seen: list[Any] = []
         with pytest.MonkeyPatch.context() as patch:
-            real = module.deal_rows
-            patch.setattr(module, "deal_rows", lambda *a, real=real, seen=seen: seen.append(real(*a)) or seen[-1])
+            real = teaching.deal_rows
+            patch.setattr(teaching, "deal_rows", lambda *a, real=real, seen=seen: seen.append(real(*a)) or seen[-1])
             small(method).fit(frame, schema=SCHEMA)
         rows, held = (np.asarray(part) for part in seen[0])
         assert int(held.sum()) == len(frame)
@@ -171,10 +175,10 @@ def a_release_holds_public_names_only(tmp: Path) -> None:
 
 
 def a_rows_gradient_is_clipped_before_the_noise() -> None:
-    trainer = small("dpgan", clip=0.01).fit(table(), schema=SCHEMA).private_["trainer"]
-    critic = trainer.start().critic.network
+    game = small("dpgan", clip=0.01).fit(table(), schema=SCHEMA).private_["game"]
+    critic = game.start().critic.network
     slots, held = np.arange(1, dtype=np.int32), np.array([True])
-    one = dpgan.clipped_sum(critic, trainer.rows, slots, held, 0.01)
+    one = dpgan.clipped_sum(critic, game.rows, slots, held, 0.01)
     assert 0 < float(np.linalg.norm(np.asarray(one))) <= 0.01
 
 
@@ -199,12 +203,11 @@ def the_number_of_rows_is_asked_for() -> None:
 
 
 def all_teachers_one_shard(patch: Patch) -> None:
-    def deal(cube: np.ndarray, present: np.ndarray, given: Shards, plan: Any) -> Any:
-        rows = discriminators.deal_rows(cube, present, given, plan)
-        return discriminators.Rows(rows.values.at[:].set(rows.values[4]), rows.held.at[:].set(rows.held[4]))
+    def deal(cube: np.ndarray, present: np.ndarray, given: Shards, axis: Any) -> Any:
+        rows = discriminators.deal_rows(cube, present, given, axis)
+        return discriminators.RealRows(rows.values.at[:].set(rows.values[OWNER]), rows.held.at[:].set(rows.held[OWNER]))
 
-    for module in (pategan, gpate):
-        patch.setattr(module, "deal_rows", deal)
+    patch.setattr(teaching, "deal_rows", deal)
 
 
 def shards_drawn_anew_each_iteration(patch: Patch) -> None:
@@ -213,8 +216,8 @@ def shards_drawn_anew_each_iteration(patch: Patch) -> None:
     rng = np.random.default_rng(0)
 
     def shuffled(plan: Any, teachers: Any, rows: Any, fakes: Any, slots: Any) -> Any:
-        order = rng.permutation(plan.teachers)
-        return real(plan, teachers, discriminators.Rows(rows.values[order], rows.held[order]), fakes, slots)
+        order = rng.permutation(plan.axis.teachers)
+        return real(plan, teachers, discriminators.RealRows(rows.values[order], rows.held[order]), fakes, slots)
 
     for module in (pategan, gpate):
         patch.setattr(module, "train_teachers", shuffled)
@@ -240,8 +243,8 @@ def no_accountant(patch: Patch) -> None:
 
 
 def nan_is_below_every_budget(patch: Patch) -> None:
-    patch.setattr(votes, "moments_to_epsilon", lambda *_: (float(np.nan), 1.0))
-    patch.setattr(votes, "rdp_to_epsilon", lambda *_, **__: (float(np.nan), 1.0))
+    patch.setattr(paid_votes, "moments_to_epsilon", lambda *_: (float(np.nan), 1.0))
+    patch.setattr(paid_votes, "rdp_to_epsilon", lambda *_, **__: (float(np.nan), 1.0))
 
 
 def ratio_for_free(patch: Patch) -> None:
@@ -249,47 +252,46 @@ def ratio_for_free(patch: Patch) -> None:
 
 
 def bounds_from_the_rows(patch: Patch) -> None:
-    start = pategan.Trainer.start
+    start = pategan.PATEGANGame.start
 
-    def leaking(trainer: Any) -> Any:
-        state = start(trainer)
-        top = float(trainer.prepared.cube.max(axis=0).sum() + trainer.prepared.cube.mean())
+    def leaking(game: Any) -> Any:
+        state = start(game)
+        top = float(game.prepared.cube.max(axis=0).sum() + game.prepared.cube.mean())
         moved = jax.tree.map(lambda leaf: leaf * top, state.generator)
         return state._replace(generator=moved)
 
-    patch.setattr(pategan.Trainer, "start", leaking)
+    patch.setattr(pategan.PATEGANGame, "start", leaking)
 
 
 def student_on_real_rows(patch: Patch) -> None:
-    step = pategan.Trainer.step
+    step = pategan.PATEGANGame.step
 
-    def real_rows(trainer: Any, iteration: int, state: Any, draw: Any) -> Any:
-        state, seen = step(trainer, iteration, state, draw)
-        learner, _ = pategan.student_step(
-            trainer.design, state.student, jax.numpy.asarray(trainer.prepared.cube[:8]), jax.numpy.ones(8)
+    def real_rows(game: Any, iteration: int, state: Any, draw: Any) -> Any:
+        state, seen = step(game, iteration, state, draw)
+        student, _ = pategan.student_step(
+            game.design, state.student, jax.numpy.asarray(game.prepared.cube[:8]), jax.numpy.ones(8)
         )
-        return state._replace(student=learner, generator=_touch(state.generator, learner)), seen
+        return state._replace(student=student, generator=_touch(state.generator, student)), seen
 
-    patch.setattr(pategan.Trainer, "step", real_rows)
+    patch.setattr(pategan.PATEGANGame, "step", real_rows)
 
 
-def _touch(learner: Any, other: Any) -> Any:
-    return jax.tree.map(lambda leaf: leaf + jax.tree.leaves(other.network)[0].sum(), learner)
+def _touch(state: Any, other: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf + jax.tree.leaves(other.network)[0].sum(), state)
 
 
 def delta_hard_coded(patch: Patch) -> None:
-    patch.setattr(generator.TableGenerator, "_budget", lambda s: Budget(s.epsilon, 1e-5))
+    patch.setattr(TableGenerator, "_budget", lambda s, given: Budget(s.epsilon, 1e-5))
 
 
 def upsampled_rows(patch: Patch) -> None:
     real = discriminators.deal_rows
 
-    def doubled(cube: np.ndarray, present: np.ndarray, given: Shards, plan: Any) -> Any:
-        rows = real(cube, present, given, plan)
-        return discriminators.Rows(rows.values.at[0].set(rows.values[1]), rows.held)
+    def doubled(cube: np.ndarray, present: np.ndarray, given: Shards, axis: Any) -> Any:
+        rows = real(cube, present, given, axis)
+        return discriminators.RealRows(rows.values.at[0].set(rows.values[1]), rows.held)
 
-    for module in (pategan, gpate):
-        patch.setattr(module, "deal_rows", doubled)
+    patch.setattr(teaching, "deal_rows", doubled)
 
 
 def teachers_in_the_bundle(patch: Patch) -> None:
@@ -299,8 +301,8 @@ def teachers_in_the_bundle(patch: Patch) -> None:
             type(bundle)(bundle.kind, bundle.method, bundle.parameters, arrays, bundle.certificate, bundle.schema), path
         )
 
-    real = generator.write_bundle
-    patch.setattr(generator, "write_bundle", leaky)
+    real = estimator.write_bundle
+    patch.setattr(estimator, "write_bundle", leaky)
 
 
 def no_clipping(patch: Patch) -> None:
@@ -309,15 +311,15 @@ def no_clipping(patch: Patch) -> None:
 
 
 def the_users_seed_as_noise(patch: Patch) -> None:
-    def seeded(s: Any) -> Budget:
+    def seeded(s: Any, given: Any) -> Budget:
         return Budget(s.epsilon, s.delta, unsafe_noise_seed=s.random_state)
 
-    patch.setattr(generator.TableGenerator, "_budget", seeded)
+    patch.setattr(TableGenerator, "_budget", seeded)
 
 
 def as_many_rows_as_the_private_table(patch: Patch) -> None:
-    sample = generator.TableGenerator.sample
-    patch.setattr(generator.TableGenerator, "sample", lambda s, n=60, *a, **k: sample(s, n, *a, **k))
+    sample = TableGenerator.sample
+    patch.setattr(TableGenerator, "sample", lambda s, n=60, *a, **k: sample(s, n, *a, **k))
 
 
 MISTAKES: list[tuple[Callable[[Patch], None], Callable[..., None]]] = [

@@ -167,7 +167,7 @@ def test_a_run_begun_without_the_ledger_is_booked_when_it_goes_on_with_it(
     book = Ledger.create(tmp_path / "ledger.db")
     book.add_dataset("patients", epsilon=10.0, delta=1e-3)
     charged = ["--ledger", tmp_path / "ledger.db", "--dataset", "patients"]
-    begun = PATEGAN(
+    begun = PATEGAN.from_settings(
         epsilon=4.0, teachers=10, iterations=2, noise=20, batch=8, teacher_steps=2, student_steps=2, random_state=0
     )
     begun.fit(table(), schema=SCHEMA, workspace=tmp_path / "s.csv.private")

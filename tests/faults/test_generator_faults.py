@@ -60,7 +60,7 @@ def _finish(process: Any) -> None:
 
 
 def _weights(release: Path) -> list[np.ndarray]:
-    return [np.asarray(w) for w in load(release).sampler_.network.weights]
+    return [np.asarray(w) for w in load(release).model_.network.weights]
 
 
 @pytest.mark.parametrize("method", ["pategan", "dpgan"])
@@ -117,9 +117,9 @@ def test_with_real_noise_what_was_drawn_is_kept(tmp_path: Path) -> None:
     resumed = fit(None)
     kept = [float(np.mean(labels)) for _, labels in drawn]
     assert [h["labelled_real"] for h in resumed.history_[:4]] == kept
-    assert resumed.private_["trainer"].voting.paid.used == 6 * 16
+    assert resumed.private_["game"].votes.paid.used == 6 * 16
     again = fit(None)
-    for a, b in zip(resumed.sampler_.network.weights, again.sampler_.network.weights, strict=True):
+    for a, b in zip(resumed.model_.network.weights, again.model_.network.weights, strict=True):
         assert np.array_equal(np.asarray(a), np.asarray(b))
 
 
@@ -139,7 +139,7 @@ def test_what_was_paid_before_training_is_replayed(tmp_path: Path) -> None:
         return small("gpate", epsilon=8.0).fit(table(), schema=SCHEMA, workspace=where, resume=True)
 
     first, second = fit(), fit()
-    assert np.array_equal(first.sampler_.ratio, second.sampler_.ratio)
+    assert np.array_equal(first.model_.ratio, second.model_.ratio)
     assert first.certificate_.events == second.certificate_.events
     assert first.sample(20, random_state=0).equals(second.sample(20, random_state=0))
 

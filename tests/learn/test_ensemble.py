@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from understudy.errors import InputError
 from understudy.learn import ensemble as module
-from understudy.learn.ensemble import Ensemble
+from understudy.learn.ensemble import Curriculum, Ensemble
 from understudy.learn.networks import MLP
 from understudy.learn.partition import Shards, shards
 
@@ -75,8 +75,8 @@ def test_a_shared_row_would_be_noticed() -> None:
 
 def test_an_empty_slot_holds_nobodys_row() -> None:
     X = np.full((ROWS, FEATURES), 7, np.float32)
-    plan = module._Plan(TEACHERS, (4,), 3, "xavier", 1, 2, DEALT.width, SMALL._mesh())
-    dealt = np.asarray(module._deal(X, DEALT, plan))
+    plan = Curriculum(SMALL._axis, (4,), 3, "xavier", 1, 2, DEALT.width)
+    dealt = np.asarray(plan.axis.deal(X, DEALT, plan.slots))
     assert dealt.shape == (TEACHERS, 6, FEATURES)
     np.testing.assert_array_equal((dealt == 7).all(axis=2).sum(axis=1), DEALT.sizes)
     assert set(np.unique(dealt).tolist()) == {0.0, 7.0}
@@ -122,13 +122,13 @@ def test_a_teacher_on_the_axis_is_the_teacher_trained_alone(hidden: tuple[int, .
 
 
 def test_batches_cover_a_shard_once_an_epoch() -> None:
-    plan = module._Plan(1, (), 2, "xavier", 1, 3, 7, SMALL._mesh())
+    plan = Curriculum(SMALL._axis, (), 2, "xavier", 1, 3, 7)
     assert (plan.steps, plan.slots) == (3, 9)
     assert all(
         steps == -(-width // batch) and slots // steps <= batch and 0 <= slots - width < slots // steps
         for width in range(1, 40)
         for batch in range(1, 40)
-        for plan in [module._Plan(1, (), 2, "xavier", 1, batch, width, SMALL._mesh())]
+        for plan in [Curriculum(SMALL._axis, (), 2, "xavier", 1, batch, width)]
         for steps, slots in [(plan.steps, plan.slots)]
     )
 

@@ -30,14 +30,13 @@ one = Ensemble(10, **settings).fit(X, y, dealt, key)
 mesh = jax.make_mesh((4,), ("teachers",))
 four = Ensemble(10, mesh=mesh, **settings).fit(X, y, dealt, key)
 
-plan = module._Plan(10, (4,), 3, "xavier", 5, 4, dealt.width, mesh)
-numbered = np.arange(1, 132, dtype=np.float32)
-held = module._deal(numbered, dealt, plan)
-train = module._train.lower(
-    plan, key, jnp.float32(0.01), jnp.float32(0), module._deal(X, dealt, plan),
-    module._deal(y.astype(np.int32), dealt, plan), module._deal(np.ones(131, bool), dealt, plan),
-)
-count = module._count.lower(mesh, 10, four.teachers_, asked.T.astype(np.float32))
+plan = module.Curriculum(four._axis, (4,), 3, "xavier", 5, 4, dealt.width)
+deal = lambda values: plan.axis.deal(values, dealt, plan.slots)
+held = deal(np.arange(1, 132, dtype=np.float32))
+rows = module.LabelledRows(deal(X), deal(y.astype(np.int32)), deal(np.ones(131, bool)))
+numbers = plan.axis.place((), np.arange(12).__getitem__)
+train = module._train.lower(plan, key, jnp.float32(0.01), jnp.float32(0), numbers, rows)
+count = module._count.lower(plan.axis, four.teachers_, asked.T.astype(np.float32))
 print(json.dumps({
     "devices": len(jax.devices()),
     "one": one.votes(asked).tolist(),

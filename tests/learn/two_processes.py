@@ -17,9 +17,8 @@ ROWS, TEACHERS, FEATURES = 203, 7, 6
 
 def main(path: str) -> None:
     from understudy.learn.discriminators import (
-        TeacherPlan,
+        Discriminators,
         choose_slots,
-        count_directions,
         count_votes,
         deal_rows,
         start_teachers,
@@ -28,6 +27,8 @@ def main(path: str) -> None:
     from understudy.learn.ensemble import Ensemble
     from understudy.learn.partition import shards
     from understudy.learn.processes import OwnRows, all_devices, own_rows, spans_processes
+    from understudy.learn.teachers import TeacherAxis
+    from understudy.methods.gpate import count_directions
 
     mesh = all_devices()
     dealt = shards(ROWS, TEACHERS, seed=3)
@@ -39,14 +40,14 @@ def main(path: str) -> None:
     asked = np.random.default_rng(5).random((40, FEATURES)).astype(np.float32)
 
     ensemble = Ensemble(TEACHERS, hidden=(8,), epochs=5, mesh=mesh).fit(values, labels, dealt, jax.random.key(0))
-    plan = TeacherPlan(TEACHERS, FEATURES, (), 16, 0.05, dealt.width, mesh)
+    plan = Discriminators(TeacherAxis(TEACHERS, mesh), FEATURES, (), 16, 0.05, dealt.width)
     rng = np.random.default_rng(6)
     fakes = rng.random((3, 16, FEATURES)).astype(np.float32)
     teachers = start_teachers(plan, (0, 0))
-    given = deal_rows(values, np.ones(ROWS, bool), dealt, plan)
+    given = deal_rows(values, np.ones(ROWS, bool), dealt, plan.axis)
     teachers = train_teachers(plan, teachers, given, fakes, choose_slots(plan, rng, 3))
     projections = rng.normal(size=(40, FEATURES, 2)).astype(np.float32)
-    directions = count_directions(plan, 4, teachers, asked, projections, np.float32(1e-2))
+    directions = count_directions(plan.axis, 4, teachers, asked, projections, np.float32(1e-2))
     found = {
         "devices": mesh.size,
         "spans": spans_processes(mesh),
@@ -66,7 +67,7 @@ def refusal(mesh: Any) -> str:
     from understudy.errors import InputError
 
     try:
-        PATEGAN(mesh=mesh)._check_parameters()
+        PATEGAN(mesh=mesh)._check_settings()
     except InputError as error:
         return str(error)
     return ""

@@ -1,6 +1,6 @@
 """Whole fits with teachers that record what they learn from: on one device and on four. Prints JSON.
 
-A recording teacher has one weight for each row of the table, and its loss has a slope at the weights of the rows it is
+A recording teacher has one weight for each row of the table, and its loss has a gradient at the weights of the rows it is
 given: whatever it learnt from, in whichever step, has moved. Everything else of a fit is as it is.
 """
 
@@ -53,11 +53,11 @@ class Recorder(eqx.Module):
         return x.sum(axis=0, keepdims=True) - 1
 
 
-def recording_loss(teacher: Recorder, real: Array, held: Array, fake: Array) -> Array:
+def recording_loss(teacher: Recorder, rows: discriminators.RealRows, fake: Array) -> Array:
     """Each row says its position in its first column."""
     del fake
-    place = jnp.floor(real[:, 0] * ROWS).astype(jnp.int32)
-    return jnp.sum(teacher.touched[place] * held)
+    position = jnp.floor(rows.values[:, 0] * ROWS).astype(jnp.int32)
+    return jnp.sum(teacher.touched[position] * rows.held)
 
 
 def main() -> None:

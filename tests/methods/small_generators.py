@@ -48,7 +48,7 @@ PRIVATE = ("pategan", "gpate", "dpgan")
 
 def small(method: str, **changes: Any) -> Any:
     kind, settings = SMALL[method]
-    return kind(**{**settings, **changes})
+    return kind.from_settings(**{**settings, **changes})
 
 
 def table(rows: int = 60, seed: int = 0) -> pd.DataFrame:

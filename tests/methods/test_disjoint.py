@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from understudy.methods.generator import MODES
+from understudy.methods.paid_votes import MODES
 
 SCRIPT = Path(__file__).parent / "recording_teachers.py"
 

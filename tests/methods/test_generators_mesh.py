@@ -16,9 +16,11 @@ import json, sys
 sys.path.insert(0, {tests!r})
 import jax, jax.numpy as jnp, numpy as np
 from small_generators import SCHEMA, small, table
-from understudy.learn.discriminators import TeacherPlan, choose_slots, count_directions, count_votes, deal_rows, one_device
+from understudy.learn.discriminators import Discriminators, choose_slots, count_votes, deal_rows
 from understudy.learn.discriminators import start_teachers, train_teachers
 from understudy.learn.partition import shards
+from understudy.learn.teachers import TeacherAxis, one_device
+from understudy.methods.gpate import count_directions
 from understudy.tables import Encoder
 
 
@@ -32,13 +34,13 @@ changed = cube.copy()
 changed[17] = 1 - changed[17]
 
 def learn(mesh, rows):
-    plan = TeacherPlan(10, d, (), 4, 0.05, dealt.width, mesh)
-    given = deal_rows(rows, np.ones(60, bool), dealt, plan)
+    plan = Discriminators(TeacherAxis(10, mesh), d, (), 4, 0.05, dealt.width)
+    given = deal_rows(rows, np.ones(60, bool), dealt, plan.axis)
     teachers = start_teachers(plan, (0, 0))
     slots = choose_slots(plan, np.random.default_rng(1), 3)
     teachers = train_teachers(plan, teachers, given, jnp.asarray(fakes), slots)
     votes = count_votes(plan, teachers, jnp.asarray(asked))
-    directions = count_directions(plan, 4, teachers, jnp.asarray(asked), jnp.asarray(projections), jnp.float32(1e-2))
+    directions = count_directions(plan.axis, 4, teachers, jnp.asarray(asked), jnp.asarray(projections), jnp.float32(1e-2))
     return np.asarray(teachers.networks.weights[0])[:10], np.asarray(votes), np.asarray(directions)
 
 four = jax.make_mesh((4,), ("teachers",))

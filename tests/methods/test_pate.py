@@ -19,7 +19,7 @@ from understudy import PATEClassifier, load
 from understudy.errors import BudgetExceeded, InputError, UnsafeWarning
 from understudy.learn.partition import shards
 from understudy.learn.sklearn_teachers import SklearnTeachers
-from understudy.methods.aggregation import plan_voting
+from understudy.methods.voting import AGGREGATORS, Ballot, plan_round
 from understudy.privacy import Budget, ConfidentGNMaxEvent, GNMaxEvent, LaplaceEvent, LNMaxEvent, SmoothRelease
 from understudy.tables.public import schema_from_public
 
@@ -268,10 +268,10 @@ def test_bad_rows() -> None:
 
 
 def test_planning_uses_public_numbers_only_and_stays_within_the_budget() -> None:
-    for aggregator in ("lnmax", "gnmax", "confident-gnmax"):
+    for aggregator in AGGREGATORS:
         for queries in (None, 5, 200):
             budget = Budget(1.0, 1e-5)
-            voting = plan_voting(aggregator, budget, teachers=100, available=300, queries=queries)
+            voting = plan_round(Ballot(aggregator, 100, threshold=0.6), budget, available=300, queries=queries)
             assert budget.affords(*voting.events())
             assert budget.events == ()
             first, second = voting.halves()

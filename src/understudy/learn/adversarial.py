@@ -65,26 +65,24 @@ class Design:
 
     heads: Heads
     generator: tuple[int, ...]
-    critic: tuple[int, ...]
-    batch: int
     learning_rate: float
     label: tuple[int, int] | None = None
     codes: tuple[tuple[float, ...], ...] = ()
 
     @property
     def inputs(self) -> int:
-        """Noise of the width of a record (PATE-GAN), and the class if it is given."""
+        """Latents of the width of a record (PATE-GAN), and the class if it is given."""
         return self.heads.width + (0 if self.label is None else self.label[1] - self.label[0])
 
 
-class Learner(NamedTuple):
+class NetworkState(NamedTuple):
     """A network with the state of its optimiser."""
 
     network: Any
-    moments: Any
+    opt_state: Any
 
 
-class Noise(NamedTuple):
+class Latents(NamedTuple):
     """What fakes are made of beside the network: public, and independent of everything."""
 
     z: Float[Array, "*shape width"]
@@ -93,23 +91,25 @@ class Noise(NamedTuple):
     classes: Int[Array, "*shape"]
 
 
-def draw_noise(design: Design, rng: np.random.Generator, ratio: Float[np.ndarray, " classes"], *shape: int) -> Noise:
-    """Noise for so many fakes: z from Unif[0,1]^d (PATE-GAN), classes by their public ratio."""
+def draw_latents(
+    design: Design, rng: np.random.Generator, ratio: Float[np.ndarray, " classes"], *shape: int
+) -> Latents:
+    """Latents for so many fakes: z from Unif[0,1]^d (PATE-GAN), classes by their public ratio."""
     chances = np.asarray(ratio, dtype=np.float64)
     width = design.heads.width
     z: Any = rng.random((*shape, width), dtype=np.float32)
     u: Any = rng.random((*shape, width), dtype=np.float32)
     classes: Any = rng.choice(len(chances), shape, p=chances / chances.sum()).astype(np.int32)
-    return Noise(z, u, classes)
+    return Latents(z, u, classes)
 
 
-def start_generator(design: Design, rng: np.random.Generator) -> Learner:
+def start_generator(design: Design, rng: np.random.Generator) -> NetworkState:
     sizes = (design.inputs, design.generator, design.heads.width)
     return _start(sizes, design.learning_rate, _uniform(rng, weight_count(*sizes)))
 
 
-def start_critic(design: Design, rng: np.random.Generator) -> Learner:
-    sizes = (design.heads.width, design.critic, 1)
+def start_critic(design: Design, hidden: tuple[int, ...], rng: np.random.Generator) -> NetworkState:
+    sizes = (design.heads.width, hidden, 1)
     return _start(sizes, design.learning_rate, _uniform(rng, weight_count(*sizes)))
 
 
@@ -118,9 +118,9 @@ def _uniform(rng: np.random.Generator, n: int) -> Any:
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _start(sizes: tuple[int, tuple[int, ...], int], rate: float, drawn: Array) -> Learner:
+def _start(sizes: tuple[int, tuple[int, ...], int], rate: float, drawn: Array) -> NetworkState:
     network: Any = MLP(*sizes, key=drawn)
-    return Learner(network, _adam(rate).init(network))
+    return NetworkState(network, _adam(rate).init(network))
 
 
 def _adam(rate: float) -> optax.GradientTransformation:
@@ -131,9 +131,9 @@ def _adam(rate: float) -> optax.GradientTransformation:
     return optax.adam(rate, b1=0.5, b2=0.9)
 
 
-def update(design: Design, learner: Learner, slope: PyTree) -> Learner:
-    change, moments = _adam(design.learning_rate).update(slope, learner.moments, learner.network)
-    return Learner(optax.apply_updates(learner.network, change), moments)
+def update(design: Design, learner: NetworkState, gradient: PyTree) -> NetworkState:
+    change, opt_state = _adam(design.learning_rate).update(gradient, learner.opt_state, learner.network)
+    return NetworkState(optax.apply_updates(learner.network, change), opt_state)
 
 
 def records(
@@ -170,25 +170,25 @@ def _straight(hard: Array, soft: Array) -> Array:
 def logits(
     design: Design, generator: MLP, z: Float[Array, "rows width"], classes: Int[Array, " rows"]
 ) -> Float[Array, "rows width"]:
-    """Raw outputs from noise, and from the class where one is given."""
+    """Raw outputs from z, and from the class where one is given."""
     if design.label is None:
         return generator(z)
     return generator(jnp.concatenate([z, jnp.asarray(design.codes, jnp.float32)[classes]], axis=1))
 
 
-def make(design: Design, generator: MLP, noise: Noise) -> Float[Array, "rows width"]:
+def make(design: Design, generator: MLP, latents: Latents) -> Float[Array, "rows width"]:
     """Fake records; a conditional generator's carry the class they were asked for."""
-    made = records(design.heads, logits(design, generator, noise.z, noise.classes), noise.u)
+    fakes = records(design.heads, logits(design, generator, latents.z, latents.classes), latents.u)
     if design.label is None:
-        return made
+        return fakes
     start, stop = design.label
-    return made.at[:, start:stop].set(jnp.asarray(design.codes, jnp.float32)[noise.classes])
+    return fakes.at[:, start:stop].set(jnp.asarray(design.codes, jnp.float32)[latents.classes])
 
 
 @partial(jax.jit, static_argnums=0)
-def make_records(design: Design, generator: MLP, noise: Noise) -> Float[Array, "rows width"]:
+def make_records(design: Design, generator: MLP, latents: Latents) -> Float[Array, "rows width"]:
     """`make` as one program, for sampling."""
-    return make(design, generator, noise)
+    return make(design, generator, latents)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -201,14 +201,16 @@ def bce(logit: Array, real: Array) -> Array:
 
 
 def student_step(
-    design: Design, student: Learner, asked: Float[Array, "rows width"], real: Float[Array, " rows"]
-) -> tuple[Learner, Float[Array, ""]]:
+    design: Design, student: NetworkState, asked: Float[Array, "rows width"], real: Float[Array, " rows"]
+) -> tuple[NetworkState, Float[Array, ""]]:
     """One step of the student on labelled fakes (PATE-GAN, equation 7)."""
-    loss, slope = jax.value_and_grad(lambda s: bce(s(asked)[:, 0], real))(student.network)
-    return update(design, student, slope), loss
+    loss, gradient = jax.value_and_grad(lambda s: bce(s(asked)[:, 0], real))(student.network)
+    return update(design, student, gradient), loss
 
 
-def generator_step(design: Design, generator: Learner, critic: MLP, noise: Noise) -> tuple[Learner, Float[Array, ""]]:
+def generator_step(
+    design: Design, generator: NetworkState, critic: MLP, latents: Latents
+) -> tuple[NetworkState, Float[Array, ""]]:
     """One step of the generator against a critic whose logit is high for real.
 
     The loss is -log S(G(z)), not the log(1 - S(G(z))) of equation 5: its gradient does not vanish where the student is
@@ -216,20 +218,20 @@ def generator_step(design: Design, generator: Learner, critic: MLP, noise: Noise
     """
 
     def loss(network: MLP) -> Array:
-        return jnp.mean(jax.nn.softplus(-critic(make(design, network, noise))[:, 0]))
+        return jnp.mean(jax.nn.softplus(-critic(make(design, network, latents))[:, 0]))
 
-    value, slope = jax.value_and_grad(loss)(generator.network)
-    return update(design, generator, slope), value
+    value, gradient = jax.value_and_grad(loss)(generator.network)
+    return update(design, generator, gradient), value
 
 
 def imitate(
     design: Design,
     steps: int,
-    generator: Learner,
+    generator: NetworkState,
     rng: np.random.Generator,
     rows: Float[np.ndarray, "rows width"],
     classes: Int[np.ndarray, " rows"],
-) -> Learner:
+) -> NetworkState:
     """Teach the generator rows that are public already; any number of steps is free.
 
     Each step lowers the energy distance (Székely and Rizzo 2013) between a batch of fakes and a batch of rows: fakes are
@@ -245,11 +247,11 @@ def imitate(
     for first in range(0, steps, _AT_ONCE):
         count = min(_AT_ONCE, steps - first)
         chosen = rng.choice(taught, count).astype(np.int32)
-        noise = draw_noise(design, rng, np.ones(1), count, _TAUGHT)
-        noise = noise._replace(classes=np.repeat(chosen[:, None], _TAUGHT, axis=1))  # type: ignore[arg-type]
+        latents = draw_latents(design, rng, np.ones(1), count, _TAUGHT)
+        latents = latents._replace(classes=np.repeat(chosen[:, None], _TAUGHT, axis=1))  # type: ignore[arg-type]
         goals = np.stack([rows[rng.choice(pools[c], _TAUGHT)] for c in chosen])
-        state = _imitate(design, steps, state, noise, goals)
-    return Learner(state[0], generator.moments)
+        state = _imitate(design, steps, state, latents, goals)
+    return NetworkState(state[0], generator.opt_state)
 
 
 def _teaching(steps: int) -> optax.GradientTransformation:
@@ -257,20 +259,20 @@ def _teaching(steps: int) -> optax.GradientTransformation:
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _imitate(design: Design, steps: int, state: Any, noise: Noise, goals: Array) -> Any:
+def _imitate(design: Design, steps: int, state: Any, latents: Latents, goals: Array) -> Any:
     """Some steps of `imitate`."""
 
-    def loss(network: MLP, noise: Noise, goal: Array) -> Array:
-        made = make(design, network, noise)
-        apart = jnp.sum(_distances(made, made)) / (_TAUGHT * (_TAUGHT - 1))
-        return 2 * jnp.mean(_distances(made, goal)) - apart
+    def loss(network: MLP, latents: Latents, goal: Array) -> Array:
+        fakes = make(design, network, latents)
+        apart = jnp.sum(_distances(fakes, fakes)) / (_TAUGHT * (_TAUGHT - 1))
+        return 2 * jnp.mean(_distances(fakes, goal)) - apart
 
-    def step(state: Any, given: tuple[Noise, Array]) -> tuple[Any, None]:
-        slope = jax.grad(loss)(state[0], *given)
-        change, moments = _teaching(steps).update(slope, state[1], state[0])
-        return (optax.apply_updates(state[0], change), moments), None
+    def step(state: Any, given: tuple[Latents, Array]) -> tuple[Any, None]:
+        gradient = jax.grad(loss)(state[0], *given)
+        change, opt_state = _teaching(steps).update(gradient, state[1], state[0])
+        return (optax.apply_updates(state[0], change), opt_state), None
 
-    return jax.lax.scan(step, state, (noise, goals))[0]
+    return jax.lax.scan(step, state, (latents, goals))[0]
 
 
 def _distances(a: Array, b: Array) -> Array:

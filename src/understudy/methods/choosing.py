@@ -172,7 +172,7 @@ def _distilled(facts: Facts, schema_file: str, target: str) -> Choice:
 
 
 def _pate(facts: Facts, public_rows: int | None, target: str) -> Choice:
-    from understudy.methods.aggregation import plan_voting
+    from understudy.methods.voting import Ballot, plan_round
 
     available = _PUBLIC_ROWS if public_rows is None else public_rows
     check_count("public_rows", available)
@@ -184,9 +184,8 @@ def _pate(facts: Facts, public_rows: int | None, target: str) -> Choice:
     )
     settings: dict[str, Any] = {"teachers": teachers, "rows_a_teacher": each}
     try:
-        voting = plan_voting(
-            "confident-gnmax", Budget(facts.epsilon, facts.delta), teachers=teachers, available=available
-        )
+        ballot = Ballot("confident-gnmax", teachers, threshold=0.6)
+        voting = plan_round(ballot, Budget(facts.epsilon, facts.delta), available=available)
     except BudgetExceeded as error:
         return Choice("classifier", "pate", settings, "no vote is affordable", 0, "hopeless", str(error), command)
     settings |= {"labels": voting.answers, "noise": voting.noise}

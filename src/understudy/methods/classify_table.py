@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.methods.aggregation import AGGREGATORS, Aggregator
 from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES
+from understudy.methods.voting import AGGREGATORS, Aggregator
 from understudy.privacy import Budget
-from understudy.registry import load
-from understudy.release.bundle import check_target
+from understudy.release.bundle import check_target, read_bundle
 from understudy.release.spending import check_ledger_options, spending
 from understudy.tables import (
     Column,
@@ -91,15 +90,15 @@ def classify_table(
     if queries is not None and not 1 <= queries <= len(public):
         raise InputError(f"--queries {queries} must lie between 1 and the {len(public)} public rows there are.")
     purpose = f"classify {request.target}"
-    ledger = {"ledger": request.ledger, "dataset": request.dataset}
-    with spending(request.epsilon, request.delta, purpose=purpose, **ledger) as run:
+    book, dataset = request.ledger, request.dataset
+    with spending(request.epsilon, request.delta, purpose=purpose, ledger=book, dataset=dataset) as run:
         known = labels if labels.complete else _estimate_labels(frame, labels, request, run.budget)
         classes = _classes(known)
-        places = _places(column_of(frame, request.target), known, estimated=not labels.complete)
-        unlisted = places >= len(classes)
+        numbers = _class_numbers(column_of(frame, request.target), known, estimated=not labels.complete)
+        unlisted = numbers >= len(classes)
         # Such a row must not be dropped: that would move other rows between teachers. Its label is drawn whatever it
         # was, so it still moves one vote at most.
-        drawn = np.random.default_rng(random_state).integers(len(classes), size=len(places))
+        drawn = np.random.default_rng(random_state).integers(len(classes), size=len(numbers))
         model = PATEClassifier(
             teachers=teachers,
             aggregator=aggregator,
@@ -111,7 +110,7 @@ def classify_table(
             schema=Schema((*schema.columns, known), request.target),
             random_state=random_state,
         )
-        y = np.asarray(classes)[np.where(unlisted, drawn, places)]
+        y = np.asarray(classes)[np.where(unlisted, drawn, numbers)]
         model.fit(rows, y, public=shared, budget=run.budget)
         model.save(request.out)
         run.certificate = model.certificate_
@@ -122,20 +121,21 @@ def predict_table(release: Path, data: Path, out: Path | None) -> pd.DataFrame:
     """Labels and probabilities for each row of a table, by a released classifier."""
     if out is not None:
         check_table_path(out)
-    model = load(release)
-    if not isinstance(model, PATEClassifier) or model.schema is None:
+    bundle = read_bundle(release)
+    if bundle.method != PATEClassifier.method or bundle.schema is None:
         raise InputError(f"{release} is not a classifier of tables: name a folder that `understudy classify` made.")
+    model = PATEClassifier.from_bundle(bundle)
     frame = read_table(data)
-    features = list(model.schema.features.names)
+    features = list(bundle.schema.features.names)
     if absent := [name for name in features if name not in frame.columns]:
         hint = did_you_mean(absent[0], [str(c) for c in frame.columns])
         raise InputError(f"{data} lacks column {absent[0]!r}, which the classifier needs.{hint}")
     rows = frame[features]
     with _about(data):
         probabilities = model.predict_proba(rows)
-    result = pd.DataFrame({str(model.schema.target): model.classes_[probabilities.argmax(axis=1)]})
-    for place, label in enumerate(model.classes_):
-        result[f"probability of {label}"] = probabilities[:, place].round(6)
+    result = pd.DataFrame({str(bundle.schema.target): model.classes_[probabilities.argmax(axis=1)]})
+    for number, label in enumerate(model.classes_):
+        result[f"probability of {label}"] = probabilities[:, number].round(6)
     if out is not None:
         write_table(result, out)
     return result
@@ -256,7 +256,7 @@ def _labels(frame: pd.DataFrame, request: Request) -> Column:
     if any(isinstance(label, float) and not label.is_integer() for label in classes):
         raise InputError(f"the classes {listed(classes, 5)} of {target!r} must be text or whole numbers.")
     with _about(request.data):
-        _places(series, column)
+        _class_numbers(series, column)
     return column
 
 
@@ -286,8 +286,8 @@ def _classes(column: Column) -> tuple[Category, ...]:
     return (False, True) if column.kind == "boolean" else column.labels
 
 
-def _places(series: pd.Series, column: Column, *, estimated: bool = False) -> np.ndarray:
-    """Private. The place of each label among the classes; one past the end for a label too rare to be found."""
+def _class_numbers(series: pd.Series, column: Column, *, estimated: bool = False) -> np.ndarray:
+    """Private. The number of each label among the classes; one past the end for a label too rare to be estimated."""
     if column.kind == "boolean":
         return booleans(series, column)[0].astype(np.int64)
     return codes(series, replace(column, other=True) if estimated else column)
@@ -318,10 +318,10 @@ def _check_estimate(column: Column, rows: int, request: Request) -> None:
 def _estimate_labels(frame: pd.DataFrame, target: Column, request: Request, budget: Budget) -> Column:
     """Looks at private rows; the classes that come back are paid for."""
     shares = _shares(request)
-    found = estimate_schema(frame[[target.name]], Schema((target,), target.name), budget, *shares)[target.name]
-    if not found.complete or len(found.labels) < 2:
+    estimated = estimate_schema(frame[[target.name]], Schema((target,), target.name), budget, *shares)[target.name]
+    if not estimated.complete or len(estimated.labels) < 2:
         raise InputError(
             f"fewer than two labels of {target.name!r} are frequent enough to be found for epsilon {shares[0]:g}, "
             "which is spent. Say them with --classes."
         )
-    return found
+    return estimated

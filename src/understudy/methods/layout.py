@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from understudy.errors import InputError
 from understudy.learn.adversarial import Heads
@@ -63,30 +62,3 @@ def label(encoder: Encoder) -> Label | None:
     if len(values) < 2:
         raise InputError(f"the target {target!r} has one class only in the schema; there is nothing to learn.")
     return Label(target, group.start, group.stop, tuple(values), codes)
-
-
-def check_conditions(conditions: dict[str, Any], encoder: Encoder) -> None:
-    """Refuse a condition on a column or a value that the schema does not have."""
-    from understudy.wording import did_you_mean
-
-    for name, value in conditions.items():
-        column = encoder.schema[name]
-        if pd.isna(value):
-            known = column.nullable
-            allowed = "its values are never missing"
-        elif column.kind == "boolean":
-            known, allowed = isinstance(value, bool | np.bool_), "it is true or false"
-        elif column.categories is not None:
-            known = value in column.labels
-            allowed = f"it is one of {', '.join(map(repr, column.labels[:10]))}" + did_you_mean(
-                str(value), [str(v) for v in column.labels]
-            )
-        else:
-            low, high = column.bounds or (None, None)
-            try:
-                known = bool(low <= value <= high)  # type: ignore[operator]
-            except TypeError:
-                known = False
-            allowed = f"it lies between {low} and {high}"
-        if not known:
-            raise InputError(f"condition: column {name!r} is never {value!r}; {allowed}.")

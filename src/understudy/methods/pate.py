@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from understudy._private import KeepsPrivate
 from understudy.errors import InputError, UnsafeWarning
 from understudy.learn.partition import shards
-from understudy.methods.aggregation import Aggregator, Voting, plan_voting
 from understudy.methods.students import NAMES, make_student, train_student
+from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, Round, observed, plan_round
 from understudy.privacy import (
     NOT_ANSWERED,
     Budget,
-    Certificate,
     ConfidentGNMaxEvent,
     Event,
     GNMaxEvent,
@@ -39,79 +37,64 @@ from understudy.privacy import (
 )
 from understudy.privacy.accountant import without
 from understudy.privacy.smooth import require_conditions
-from understudy.release.bundle import Bundle, check_target, write_bundle
+from understudy.release.bundle import Bundle
+from understudy.release.estimator import Estimator
+from understudy.release.settings import Limit, one_of, or_none, positive, setting, share, truth, whole
 from understudy.tables import Encoder, Schema, validate_frame
 from understudy.tables.io import as_frame
 
 UNSAFE_PUBLIC = "the student's rows were taken from the sensitive table: those rows are not protected"
 
 
-class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class PATEClassifier(ClassifierMixin, Estimator):
     """A classifier whose labels come from teachers that never see each other's rows.
 
-    Parameters
-    ----------
-    teachers : number of teachers; public, chosen without a look at the data.
-    aggregator : "confident-gnmax", "gnmax" or "lnmax".
-    epsilon, delta : the budget. All of it is used.
-    estimator : what a teacher is: any scikit-learn classifier (default: scaled logistic regression), or "network" for
-        all teachers as one vmapped network.
-    student : a name ("logistic", "forest", "boosting", "mlp") or a scikit-learn classifier. Only named ones can be
-    saved. queries : how many labels to ask for; by default what the budget affords at a readable noise. threshold :
-    Confident-GNMax answers where this share of the teachers, plus noise, agrees. selection : "random", or
-    "uncertainty": half of the queries at random, the rest where a first student is least sure
-        (it is public, so this is free).
-    semi_supervised : let the student learn from the unlabelled public rows too.
-    agreement_epsilon : pay this much of epsilon for publishing how far the teachers agree (`agreement_`).
-    sanitise : a `SmoothRelease` to publish the data-dependent epsilon with, at its own cost.
-    classes : the public list of labels. Left out, the labels in `y` are taken and stated as assumed public.
-    schema : what is public about the columns of a table; then `X` and `public` are tables, encoded by it.
-    unsafe_public_from_private : take the student's rows from `X` when no `public` rows are given, as the thesis does.
-        The guarantee does not cover those rows; the certificate says so and does not verify.
-    unsafe_noise_seed : repeatable noise, for tests; the certificate says so and does not verify.
-    random_state : initialisation, shards, selection and student; never the noise.
+    - `teachers`: number of teachers; public, chosen without a look at the data.
+    - `aggregator`: "confident-gnmax", "gnmax" or "lnmax".
+    - `epsilon`, `delta`: the budget. All of it is used.
+    - `estimator`: what a teacher is: any scikit-learn classifier (default: scaled logistic regression), or "network"
+      for all teachers as one vmapped network.
+    - `student`: a name ("logistic", "forest", "boosting", "mlp") or a scikit-learn classifier. Only named ones can be
+      saved.
+    - `queries`: how many labels to ask for; by default what the budget affords at a readable noise.
+    - `threshold`: Confident-GNMax answers where this share of the teachers, plus noise, agrees.
+    - `selection`: "random", or "uncertainty": half of the queries at random, the rest where a first student is least
+      sure (it is public, so this is free).
+    - `semi_supervised`: let the student learn from the unlabelled public rows too.
+    - `agreement_epsilon`: pay this much of epsilon for publishing how far the teachers agree (`agreement_`).
+    - `sanitise`: a `SmoothRelease` to publish the data-dependent epsilon with, at its own cost.
+    - `classes`: the public list of labels. Left out, the labels in `y` are taken and stated as assumed public.
+    - `schema`: what is public about the columns of a table; then `X` and `public` are tables, encoded by it.
+    - `unsafe_public_from_private`: take the student's rows from `X` when no `public` rows are given, as the thesis does.
+      The guarantee does not cover those rows; the certificate says so and does not verify.
+    - `unsafe_noise_seed`: repeatable noise, for tests; the certificate says so and does not verify.
+    - `random_state`: initialisation, shards, selection and student; never the noise.
     """
 
-    def __init__(
-        self,
-        teachers: int = 50,
-        aggregator: Aggregator = "confident-gnmax",
-        epsilon: float = 2.0,
-        delta: float = 1e-5,
-        estimator: Any = None,
-        student: Any = None,
-        queries: int | None = None,
-        *,
-        threshold: float = 0.6,
-        selection: str = "random",
-        semi_supervised: bool = False,
-        agreement_epsilon: float = 0.0,
-        sanitise: SmoothRelease | None = None,
-        classes: Sequence[Any] | None = None,
-        schema: Schema | None = None,
-        unsafe_public_from_private: bool = False,
-        unsafe_noise_seed: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.teachers = teachers
-        self.aggregator: Aggregator = aggregator
-        self.epsilon = epsilon
-        self.delta = delta
-        self.estimator = estimator
-        self.student = student
-        self.queries = queries
-        self.threshold = threshold
-        self.selection = selection
-        self.semi_supervised = semi_supervised
-        self.agreement_epsilon = agreement_epsilon
-        self.sanitise = sanitise
-        self.classes = classes
-        self.schema = schema
-        self.unsafe_public_from_private = unsafe_public_from_private
-        self.unsafe_noise_seed = unsafe_noise_seed
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    method: ClassVar[str] = "pate"
+
+    teachers: int = setting(50, whole())
+    aggregator: Aggregator = setting("confident-gnmax", one_of(*AGGREGATORS))  # noqa: RUF009
+    epsilon: float = setting(2.0, positive())
+    delta: float = setting(1e-5, share("probability"))
+    estimator: Any = None
+    student: Any = None
+    queries: int | None = setting(None, or_none(whole()))
+    _: KW_ONLY
+    threshold: float = setting(0.6, share("the teachers", ends="[]"))
+    selection: Literal["random", "uncertainty"] = setting("random", one_of("random", "uncertainty"))
+    semi_supervised: bool = setting(False, truth())
+    agreement_epsilon: float = setting(
+        0.0, Limit("must be 0 or a positive number", lambda v: v == 0 or positive().holds(v))
+    )
+    sanitise: SmoothRelease | None = None
+    classes: Sequence[Any] | None = None
+    schema: Schema | None = None
+    unsafe_public_from_private: bool = setting(False, truth())
+    unsafe_noise_seed: int | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     # ---- learning ------------------------------------------------------------------------------------------
 
@@ -120,34 +103,17 @@ class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
 
         `budget` may hold earlier charges for the same data; the labels then use what is left of it.
         """
+        self._check_settings()
         rows, labels = self._private(X, y)
         shared = self._public(public, rows)
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
-        if budget is not None and self.unsafe_noise_seed is not None:
-            raise InputError(
-                "`unsafe_noise_seed` is for a fit that makes its own budget: give it to the `budget` instead, "
-                "Budget(..., unsafe_noise_seed=...)."
-            )
-        if budget is None:
-            budget = Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
+        budget = self._budget(budget)
         dealt = shards(len(rows), self.teachers, seed=seed)
-        extra = self._extra_events()
-        if self.selection not in ("random", "uncertainty"):
-            raise InputError(f'`selection` (={self.selection!r}) must be "random" or "uncertainty".')
-        voting = plan_voting(
-            self.aggregator,
-            budget,
-            teachers=self.teachers,
-            available=len(shared),
-            queries=self.queries,
-            threshold=self.threshold,
-            also=extra,
-        )
+        ballot = Ballot(self.aggregator, self.teachers, self.threshold)
+        voting = plan_round(ballot, budget, available=len(shared), queries=self.queries, also=self._extra_events())
         # What can be refused is refused before anything is trained or spent.
         make_student(self.student, seed)
-        if isinstance(self.estimator, str) and self.estimator != "network":
-            raise InputError(f'`estimator` (={self.estimator!r}) must be a scikit-learn classifier or "network".')
         if self.sanitise is not None:
             require_conditions(voting.noise, len(self.classes_), self.sanitise.order)
 
@@ -156,8 +122,24 @@ class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
         self._diagnose(votes, answers, voting, budget)
         self._learn(shared, asked, answers, seed)
         self.voting_ = voting
-        self.certificate_ = self._certify(budget)
+        facts = {
+            "aggregator": self.aggregator,
+            "teachers": self.teachers,
+            "queries": voting.asked,
+            "labels": len(self.labels_),
+            "agreement": self.agreement_,
+        }
+        said = ["the public rows", "the class labels" + ("" if self.classes is not None else ", taken from the data")]
+        said += [] if self.schema is None else ["what the schema says"]
+        self._certify(budget, "classifier", facts, said, sanitised=self.sanitised_, unsafe=self.unsafe_)
         return self
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if isinstance(self.estimator, str) and self.estimator != "network":
+            raise InputError(f'`estimator` (={self.estimator!r}) must be a scikit-learn classifier or "network".')
+        if self.sanitise is not None and self.aggregator == "lnmax":
+            raise InputError("`sanitise` works on GNMax votes; with lnmax only the unconditional epsilon is published.")
 
     def _private(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         if self.schema is None:
@@ -175,11 +157,11 @@ class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
         self.classes_ = unique_labels(y) if self.classes is None else np.asarray(list(self.classes))
         if len(self.classes_) < 2:
             raise InputError(f"the target has one class only ({self.classes_[0]!r}); there is nothing to learn.")
-        place = {label: i for i, label in enumerate(self.classes_.tolist())}
-        codes = np.array([place.get(label, -1) for label in np.asarray(y).tolist()])
+        numbers = {label: i for i, label in enumerate(self.classes_.tolist())}
+        codes = np.array([numbers.get(label, -1) for label in np.asarray(y).tolist()])
         if np.any(codes < 0):
             wrong = int(np.argmax(codes < 0))
-            raise InputError(f"row {wrong}: label {y[wrong]!r} is not among `classes` {list(place)}.")
+            raise InputError(f"row {wrong}: label {y[wrong]!r} is not among `classes` {list(numbers)}.")
         return rows, codes
 
     def _public(self, public: Any, rows: np.ndarray) -> np.ndarray:
@@ -208,11 +190,7 @@ class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
         return shared
 
     def _extra_events(self) -> tuple[Event, ...]:
-        if self.sanitise is None:
-            return self._agreement_event()
-        if self.aggregator == "lnmax":
-            raise InputError("`sanitise` works on GNMax votes; with lnmax only the unconditional epsilon is published.")
-        return (*self._agreement_event(), *self.sanitise.events)
+        return (*self._agreement_event(), *(() if self.sanitise is None else self.sanitise.events))
 
     def _agreement_event(self) -> tuple[Event, ...]:
         return (LaplaceEvent(self.agreement_epsilon),) if self.agreement_epsilon else ()
@@ -239,7 +217,7 @@ class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
         )
 
     def _ask(
-        self, teachers: Any, shared: np.ndarray, voting: Voting, budget: Budget, random: Any, seed: int
+        self, teachers: Any, shared: np.ndarray, voting: Round, budget: Budget, random: Any, seed: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The rows that were asked, their votes (private) and the noisy answers (safe to publish)."""
         order = random.permutation(len(shared))
@@ -265,12 +243,12 @@ class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
             np.concatenate([answers, more_answers]),
         )
 
-    def _diagnose(self, votes: np.ndarray, answers: np.ndarray, voting: Voting, budget: Budget) -> None:
+    def _diagnose(self, votes: np.ndarray, answers: np.ndarray, voting: Round, budget: Budget) -> None:
         """What the data holder may see, named private; and what was paid for and may be published."""
         ranked = np.sort(votes, axis=1)
         gaps = ranked[:, -1] - ranked[:, -2]
         self.private_agreement_ = float(gaps.mean() / self.teachers)
-        seen = self._data_dependent(voting.observed(votes, answers), voting, budget)
+        seen = self._data_dependent(observed(voting.mechanism, votes, answers), voting, budget)
         # The unconditional one holds for this dataset too, and its accounting may be the tighter.
         self.private_epsilon_data_dependent_ = min(seen, budget.spent().epsilon)
         self.agreement_ = None
@@ -285,12 +263,12 @@ class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
             assert isinstance(charged, GNMaxEvent | ConfidentGNMaxEvent)
             self.sanitised_ = self.sanitise.release(votes[answers != NOT_ANSWERED], charged, budget)
 
-    def _data_dependent(self, observed: Observed, voting: Voting, budget: Budget) -> float:
+    def _data_dependent(self, came: Observed, voting: Round, budget: Budget) -> float:
         """Private. The data-dependent epsilon of the run and of whatever the budget held before it."""
         (charged,) = voting.events()
         assert isinstance(charged, LNMaxEvent | GNMaxEvent | ConfidentGNMaxEvent)
         others = [*without(budget.events, charged), *self._extra_events()]
-        return data_dependent_epsilon([observed], others, budget.delta).epsilon
+        return data_dependent_epsilon([came], others, budget.delta).epsilon
 
     def _learn(self, shared: np.ndarray, asked: np.ndarray, answers: np.ndarray, seed: int) -> None:
         known = answers != NOT_ANSWERED
@@ -300,32 +278,12 @@ class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
                 "more budget. The budget of this run is spent."
             )
         unlabelled = np.delete(shared, asked[known], axis=0) if self.semi_supervised else None
-        self.labelled_rows_ = shared[asked[known]]
-        self.labels_ = answers[known]
-        self.unlabelled_rows_ = unlabelled
-        self.student_seed_ = seed
-        self.student_ = train_student(make_student(self.student, seed), self.labelled_rows_, self.labels_, unlabelled)
+        self._teach(shared[asked[known]], answers[known], unlabelled, seed)
 
-    def _certify(self, budget: Budget) -> Certificate:
-        public = ["the public rows", "the number of teachers and all other parameters"]
-        public.append("the class labels" + ("" if self.classes is not None else ", taken from the data"))
-        if self.schema is not None:
-            public.append("what the schema says")
-        return Certificate.from_budget(
-            budget,
-            release={
-                "kind": "classifier",
-                "method": "pate",
-                "aggregator": self.aggregator,
-                "teachers": self.teachers,
-                "queries": self.voting_.asked,
-                "labels": len(self.labels_),
-                "agreement": self.agreement_,
-            },
-            assumed_public=public,
-            sanitised=self.sanitised_,
-            unsafe=self.unsafe_,
-        )
+    def _teach(self, rows: np.ndarray, labels: np.ndarray, unlabelled: np.ndarray | None, seed: int) -> None:
+        """The student, from what may be published."""
+        self.labelled_rows_, self.labels_, self.unlabelled_rows_, self.student_seed_ = rows, labels, unlabelled, seed
+        self.student_ = train_student(make_student(self.student, seed), rows, labels, unlabelled)
 
     # ---- use -----------------------------------------------------------------------------------------------
 
@@ -346,48 +304,35 @@ class PATEClassifier(KeepsPrivate, ClassifierMixin, BaseEstimator):
             return checked
         return self.encoder_.encode(as_frame(X))
 
-    def save(self, path: str | Path) -> None:
-        """Write the release: the public rows, their private labels, the student's name and the certificate."""
-        check_is_fitted(self, "student_")
-        name = "logistic" if self.student is None else self.student
-        if not isinstance(name, str):
+    def _contents(self) -> Bundle:
+        """The public rows, their private labels and the student's name: loading trains the student again."""
+        if not isinstance(self._settings()["student"], str):
             raise InputError(f"only named students can be saved without a pickle: {', '.join(NAMES)}.")
         arrays = {"rows": self.labelled_rows_, "labels": self.labels_}
         if self.unlabelled_rows_ is not None:
             arrays["unlabelled"] = self.unlabelled_rows_
         names = getattr(self, "feature_names_in_", None)
-        parameters = {
-            "student": name,
+        facts = {
             "classes": self.classes_.tolist(),
             "seed": self.student_seed_,
             "features": None if names is None else list(names),
-            "teachers": self.teachers,
-            "aggregator": self.aggregator,
         }
-        bundle = Bundle("classifier", "pate", parameters, arrays, self.certificate_, self.schema)
-        write_bundle(bundle, check_target(path))
+        parameters = {"settings": self._settings(), "facts": facts}
+        return Bundle("classifier", self.method, parameters, arrays, self.certificate_, self.schema)
 
-    @classmethod
-    def from_bundle(cls, bundle: Bundle) -> PATEClassifier:
-        """The classifier of a release: the student is trained again on what the release holds."""
-        p = bundle.parameters
-        model = cls(teachers=p["teachers"], aggregator=p["aggregator"], student=p["student"], schema=bundle.schema)
-        model.classes_ = np.asarray(p["classes"])
-        model.student_seed_ = p["seed"]
-        model.labelled_rows_, model.labels_ = bundle.arrays["rows"], bundle.arrays["labels"]
-        model.unlabelled_rows_ = bundle.arrays.get("unlabelled")
-        model.certificate_ = bundle.certificate
+    def _settings(self) -> dict[str, Any]:
+        """Those that a classifier which is loaded again needs or shows; the others may be objects."""
+        student = "logistic" if self.student is None else self.student
+        return {"teachers": self.teachers, "aggregator": self.aggregator, "student": student}
+
+    def _restore(self, bundle: Bundle) -> None:
+        facts, arrays = bundle.parameters["facts"], bundle.arrays
+        self.schema = bundle.schema
+        self.classes_ = np.asarray(facts["classes"])
+        self.n_features_in_ = arrays["rows"].shape[1]
         if bundle.schema is not None:
-            model.encoder_ = Encoder(bundle.schema.features)
-            model.n_features_in_ = len(bundle.schema.features)
-        else:
-            model.n_features_in_ = model.labelled_rows_.shape[1]
-            if p["features"] is not None:
-                setattr(model, "feature_names_in_", np.asarray(p["features"], dtype=object))  # noqa: B010
-        model.student_ = train_student(
-            make_student(model.student, model.student_seed_),
-            model.labelled_rows_,
-            model.labels_,
-            model.unlabelled_rows_,
-        )
-        return model
+            self.encoder_ = Encoder(bundle.schema.features)
+            self.n_features_in_ = len(bundle.schema.features)
+        elif facts["features"] is not None:
+            setattr(self, "feature_names_in_", np.asarray(facts["features"], dtype=object))  # noqa: B010
+        self._teach(arrays["rows"], arrays["labels"], arrays.get("unlabelled"), facts["seed"])

@@ -7,6 +7,7 @@ post-processing and free.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,8 @@ import pandas as pd
 
 from understudy.privacy import Budget
 from understudy.privacy.share import BudgetShare
+from understudy.release.intake import Intake
+from understudy.release.sampling import stream
 from understudy.tables import Encoder
 
 if TYPE_CHECKING:
@@ -23,13 +26,19 @@ if TYPE_CHECKING:
 ROWS = 1 << 15
 
 
-def moments_rows(table: pd.DataFrame, encoder: Encoder, epsilon: float, seed: int, budget: Budget) -> np.ndarray:
+def moments_rows(rows: Intake, epsilon: float) -> np.ndarray:
     """Touches private data: buy a moments release for `epsilon` and draw rows of the unit cube from it.
 
-    Safe to publish: everything comes from the release, which is charged to `budget` before its noise is drawn.
+    Safe to publish: everything comes from the release, which is charged to the budget before its noise is drawn.
     """
-    rows = moments_release(table, encoder, epsilon, seed, budget).sample(ROWS, random_state=seed)
-    return encoder.encode(rows).astype(np.float32)
+    from understudy.methods.moments import MomentsGenerator
+
+    seed = rows.seed
+    start = MomentsGenerator(epsilon, rows.budget.delta, random_state=seed)
+    part = replace(rows, seed=start._seed(), budget=BudgetShare(rows.budget, epsilon))
+    model = start.learn(part).model
+    drawn = pd.concat(list(stream(model, rows.schema, ROWS, None, seed)))
+    return rows.encoder().encode(drawn).astype(np.float32)
 
 
 def moments_release(

@@ -28,8 +28,8 @@ from jaxtyping import Float, Int
 from understudy.benchmarks.pima.data import division, table
 from understudy.benchmarks.pima.quotes import TRIED
 from understudy.learn.partition import Shards
-from understudy.methods.aggregation import Aggregator
 from understudy.methods.pate import PATEClassifier
+from understudy.methods.voting import Aggregator
 
 EPSILON, DELTA = 2.16, 1e-5
 RISK_FACTORS = ("Glucose", "BMI", "DiabetesPedigreeFunction", "Age")
