@@ -45,7 +45,7 @@ class Entry:
     release: str = ""
     """What is released, in words, where that is not what the kind says."""
     quick: tuple[tuple[str, Any], ...] = ()
-    """Settings with which a small fit takes seconds, for audits and tests."""
+    """Settings with which a fit on 400 small records takes seconds, for audits and tests."""
 
     @property
     def class_name(self) -> str:
@@ -133,6 +133,7 @@ for _entry in (
         "moments",
         "A few statistics of the whole table (counts, means, how columns vary together) are released once, with noise. "
         "Everything else is computed from those noisy statistics.",
+        quick=(("fitting.components", 4), ("fitting.steps", 5)),
     ),
     Entry(
         "pategan",
@@ -141,6 +142,10 @@ for _entry in (
         "PATE-GAN",
         "A generator learns to fool a student that saw only noisy votes of many teachers, each trained on its own part "
         "of the rows.",
+        quick=(
+            *(("teachers", 200), ("iterations", 2), ("batch", 8), ("teacher_steps", 8), ("student_steps", 1)),
+            *(("generator_hidden", (4,)), ("student_hidden", (4,)), ("learning_rate", 0.1)),
+        ),
     ),
     Entry(
         "gpate",
@@ -149,6 +154,10 @@ for _entry in (
         "G-PATE",
         "Teachers, each with its own part of the rows, tell a generator in which direction to improve; only a noisy "
         "vote on the direction leaves.",
+        quick=(
+            *(("teachers", 10), ("iterations", 2), ("batch", 4), ("dimensions", 2), ("bins", 4), ("threshold", 0.1)),
+            *(("generator_hidden", (4,)), ("learning_rate", 0.1)),
+        ),
     ),
     Entry(
         "dpgan",
@@ -156,6 +165,10 @@ for _entry in (
         "understudy.methods.dpgan:DPGAN",
         "DP-GAN",
         "A generator plays against a critic whose every learning step is clipped for each row and blurred with noise.",
+        quick=(
+            *(("iterations", 2), ("critic_steps", 2), ("batch", 360), ("generator_hidden", (4,))),
+            *(("critic_hidden", (4,)), ("learning_rate", 0.1)),
+        ),
     ),
     Entry(
         "gan",
@@ -174,6 +187,7 @@ for _entry in (
         "Everything else is computed from those noisy statistics.",
         takes=("images",),
         release="a generator of synthetic images",
+        quick=(("frequencies", 3),),
     ),
     Entry(
         "one-look",
@@ -183,6 +197,7 @@ for _entry in (
         "A few statistics of the whole table are released once, with noise. A few records are then shaped until a model "
         "trained on them does as well as one trained on endless samples from those statistics.",
         takes=("table", "images"),
+        quick=(("per_class", 2), ("descent.steps", 10), ("descent.batch", 20), ("descent.samples", 40)),
     ),
     Entry(
         "one-look-convnet",
@@ -192,6 +207,10 @@ for _entry in (
         "A few statistics of all images are released once, with noise; what networks learn from them is then corrected "
         "by a second noisy look. A few images are shaped until a network trained on them does as well as those.",
         takes=("images",),
+        quick=(
+            *(("per_class", 4), ("network.width", 8), ("network.train_steps", 4), ("teaching.samples", 40)),
+            *(("teaching.teachers", 1), ("teaching.teacher_steps", 4), ("matching.steps", 2), ("matching.batch", 16)),
+        ),
     ),
     Entry(
         "dpkip",
@@ -201,6 +220,7 @@ for _entry in (
         "A few records are shaped until a model trained on them does well on the real rows; each step is clipped for "
         "each row and blurred with noise.",
         takes=("table", "images"),
+        quick=(("per_class", 2), ("epochs", 4), ("batch", 360)),
     ),
     Entry(
         "kip",
@@ -220,6 +240,7 @@ for _entry in (
         "Many teachers, each trained on its own part of the rows, vote on labels for public rows. Only the noisy winner "
         "of each vote leaves, and a student learns from those labels.",
         takes=("table", "public rows"),
+        quick=(("teachers", 100), ("queries", 20), ("n_jobs", 1)),
     ),
 ):
     register(_entry)

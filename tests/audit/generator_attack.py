@@ -8,16 +8,15 @@ rows, the history, the class ratio, a sanitised epsilon, DP-GAN's critic.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from understudy import DPGAN, GPATE, PATEGAN
+from understudy.audit.bounds import lower_bounds
 from understudy.audit.listening import Kind, Wrapped
 from understudy.errors import UnderstudyWarning
 from understudy.privacy import Budget
@@ -100,42 +99,9 @@ def _seen(generator: Any, learnt: Learnt) -> list[float]:
     return [*means, *public, float(len(lines)), *told, *learnt.model.ratio.tolist(), *weights]
 
 
-def lower_bound(here: np.ndarray, there: np.ndarray, confidence: float = 0.95) -> float:
-    """The largest epsilon that thresholds on any statistic prove, each way round, by Clopper-Pearson.
-
-    One more statistic is the linear discriminant of all others. It and the threshold are chosen on the first half of
-    the releases and tested on the second, so that choosing is not cheating.
-    """
-    half = len(here) // 2
-    weights = _discriminant(here[:half], there[:half])
-    here, there = (np.column_stack([side, side @ weights]) for side in (here, there))
-    best = (-math.inf, 0, 0.0, True, True)
-    for column in range(here.shape[1]):
-        both = np.concatenate([here[:half, column], there[:half, column]])
-        for cut in np.unique(np.quantile(both, np.linspace(0.01, 0.99, 33))):
-            for above in (True, False):
-                for swapped in (True, False):
-                    bound = _bound(here[:half], there[:half], column, cut, above, swapped, confidence)
-                    best = max(best, (bound, column, float(cut), above, swapped))
-    _, column, cut, above, swapped = best
-    return max(0.0, _bound(here[half:], there[half:], column, cut, above, swapped, confidence))
-
-
-def _discriminant(here: np.ndarray, there: np.ndarray) -> np.ndarray:
-    spread = np.cov(np.concatenate([here - here.mean(axis=0), there - there.mean(axis=0)]).T)
-    ridge = 1e-3 * np.diag(np.maximum(np.diag(spread), 1e-9))
-    return np.linalg.solve(spread + ridge, here.mean(axis=0) - there.mean(axis=0))
-
-
-def _bound(
-    here: np.ndarray, there: np.ndarray, column: int, cut: float, above: bool, swapped: bool, confidence: float
-) -> float:
-    a, b = (there, here) if swapped else (here, there)
-    hits = [int(np.sum(x[:, column] > cut if above else x[:, column] <= cut)) for x in (a, b)]
-    n, alpha = len(a), (1 - confidence) / 2
-    low = stats.beta.ppf(alpha, hits[0], n - hits[0] + 1) if hits[0] else 0.0
-    high = stats.beta.ppf(1 - alpha, hits[1] + 1, n - hits[1]) if hits[1] < n else 1.0
-    return math.log((low - DELTA) / high) if low > DELTA else -math.inf
+def lower_bound(here: np.ndarray, there: np.ndarray) -> float:
+    """The largest epsilon that the statistics of the releases prove."""
+    return lower_bounds(here, there, DELTA).epsilon
 
 
 class NoNoise(Wrapped):

@@ -28,6 +28,9 @@ from understudy.privacy.events import (
     SubsampledGaussianEvent,
 )
 
+# DP-SGD adds clipped gradients in single precision: a batch of a few hundred is off by a few hundred-thousandths.
+_ROUNDING = 1e-4
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -42,6 +45,11 @@ class Ratio:
     def worst(self) -> float:
         """The larger of the two ratios; infinite where something moved that nothing was charged for."""
         return max(_over(self.gaussian, self.gaussian_charged), _over(self.laplace, self.laplace_charged))
+
+    @property
+    def holds(self) -> bool:
+        """Whether no shift is larger than its charge; the rounding of sums is not one."""
+        return self.worst <= 1 + _ROUNDING
 
 
 def _over(moved: float, charged: float) -> float:

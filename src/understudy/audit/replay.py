@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from understudy.audit.claims import Claim, claim
 from understudy.audit.listening import Diverged, Exit, Recorder, Replayer
 from understudy.privacy import Budget, Event
 from understudy.privacy.noise import SystemNoise
@@ -29,6 +30,7 @@ class Replay:
     here: tuple[Exit, ...]
     there: tuple[Exit, ...]
     events: tuple[Event, ...]
+    claim: Claim
 
     @property
     def holds(self) -> bool:
@@ -41,24 +43,29 @@ def replay(fit: Fit, here: Any, there: Any, epsilon: float, delta: float) -> Rep
     budget.noise = recorder = Recorder(SystemNoise())
     first = fit(here, budget)
     again.noise = replayer = Replayer(SystemNoise(), tape=recorder.exits)
+    second, differences = None, []
     try:
         second = fit(there, again)
     except Diverged as error:
-        return Replay((str(error),), tuple(recorder.exits), tuple(replayer.exits), budget.events)
+        differences.append(str(error))
     except Exception as error:  # whatever stops the second run alone tells the two tables apart
-        refused = (f"the second table is refused: {type(error).__name__}: {error}",)
-        return Replay(refused, tuple(recorder.exits), tuple(replayer.exits), budget.events)
-    differences = []
-    if len(recorder.exits) != len(replayer.exits):
-        differences.append(f"the gate was passed {len(recorder.exits)} times and {len(replayer.exits)} times")
-    if budget.events != again.events:
-        differences.append(f"the charges are {budget.events} and {again.events}")
-    differences += compare(released(first), released(second))
-    return Replay(tuple(differences), tuple(recorder.exits), tuple(replayer.exits), budget.events)
+        differences.append(f"the second table is refused: {type(error).__name__}: {error}")
+    else:
+        if len(recorder.exits) != len(replayer.exits):
+            differences.append(f"the gate was passed {len(recorder.exits)} times and {len(replayer.exits)} times")
+        if budget.events != again.events:
+            differences.append(f"the charges are {budget.events} and {again.events}")
+        differences += compare(released(first), released(second))
+    return Replay(tuple(differences), tuple(recorder.exits), tuple(replayer.exits), budget.events, claim(budget))
 
 
 def released(estimator: Any) -> dict[str, Any]:
-    """All that the release of a fitted estimator holds, but for the time and the name of the run."""
+    """All that the release of a fitted estimator holds, but for the time and the name of the run.
+
+    A plain array is its own release.
+    """
+    if isinstance(estimator, np.ndarray):
+        return {"arrays": {"array": estimator}}
     contents = estimator._contents()  # pyright: ignore[reportPrivateUsage]
     body = {k: v for k, v in contents.certificate.body.items() if k not in ("run", "created")}
     schema = None if contents.schema is None else contents.schema.to_dict()

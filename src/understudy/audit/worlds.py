@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from understudy.audit.fitting import fitting
+from understudy.audit.planting import blanked, plant, worst
 from understudy.registry import Entry
 from understudy.tables import Column, Schema
 
@@ -38,18 +42,19 @@ def table(rows: int = 400, seed: int = 0) -> pd.DataFrame:
 
 def with_extreme_row(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with a last row that is as far out as the schema allows."""
-    extreme = {"age": 100, "dose": 10.0, "ward": "west", TARGET: True}
-    return pd.concat([frame.iloc[:-1], pd.DataFrame([extreme])], ignore_index=True)
+    return plant(frame, worst(SCHEMA))
 
 
-def blanked(frame: pd.DataFrame) -> pd.DataFrame:
-    """The neighbour: the last row replaced by an empty one."""
-    empty = pd.DataFrame([dict.fromkeys(frame.columns)], index=[len(frame) - 1])
-    parts = [frame.iloc[:-1].astype(object), empty.astype(object)]
-    return pd.concat(parts).infer_objects()
+def alone(rows: int = 400) -> pd.DataFrame:
+    """The worst neighbourhood for a record: all others are equal but for their class, at the other end of every column.
+
+    It is the last.
+    """
+    others = pd.DataFrame([worst(SCHEMA, lowest=True)] * rows).assign(**{TARGET: np.arange(rows) % 2 == 0})
+    return plant(others, worst(SCHEMA))
 
 
-def pictures(number: int = 60, seed: int = 0) -> Any:
+def pictures(number: int = 400, seed: int = 0) -> Any:
     """Small images of two classes: a bright upper half, a bright lower half."""
     from understudy.images import ImageDataset
 
@@ -61,17 +66,47 @@ def pictures(number: int = 60, seed: int = 0) -> Any:
     return ImageDataset(images, labels, ("upper", "lower"))
 
 
+def faint(number: int = 400) -> Any:
+    """Pictures that are all black, but for the last one, which is all white."""
+    from understudy.images import ImageDataset
+
+    images = np.zeros((number, 8, 8), dtype=np.uint8)
+    images[-1] = 255
+    return ImageDataset(images, np.arange(number) % 2, ("upper", "lower"))
+
+
+def with_white_picture(given: Any) -> Any:
+    """The pictures with a last one that is all white."""
+    from understudy.images import ImageDataset
+
+    images = given.images.copy()
+    images[-1] = 255
+    return ImageDataset(images, given.labels, given.classes)
+
+
+def without_last_picture(given: Any) -> Any:
+    """The neighbour: the last picture is blank, of no class, and counted nowhere."""
+    from understudy.images import BLANK, ImageDataset
+
+    labels = given.labels.copy()
+    labels[-1] = BLANK
+    return ImageDataset(given.images, labels, given.classes)
+
+
+@dataclass(frozen=True)
+class World:
+    """Where a method is attacked: two ordinary tables, two worst cases with a record to hide, and how to hide it."""
+
+    ordinary: Callable[[int], Any]
+    extreme: Callable[[], Any]
+    alone: Callable[[], Any]
+    blanked: Callable[[Any], Any]
+
+
+TABLES = World(lambda seed: table(seed=seed), lambda: with_extreme_row(table()), alone, blanked)
+PICTURES = World(lambda seed: pictures(seed=seed), lambda: with_white_picture(pictures()), faint, without_last_picture)
+
+
 def fit(entry: Entry, data: Any, budget: Any, **settings: Any) -> Any:
     """A small fit of any method of the registry on `table` or `pictures`, charging `budget`."""
-    kind = entry.load()
-    estimator = kind.from_settings(
-        **{"epsilon": budget.epsilon, "delta": budget.delta, "random_state": 0, **dict(entry.quick), **settings}
-    )
-    if entry.kind == "classifier":
-        features = [name for name in data.columns if name != TARGET]
-        estimator.set_params(schema=SCHEMA, classes=(False, True))
-        public = table(60, seed=99)[features]
-        return estimator.fit(data[features], data[TARGET], public=public, budget=budget)
-    if isinstance(data, pd.DataFrame):
-        return estimator.fit(data, schema=SCHEMA, budget=budget)
-    return estimator.fit(data, budget=budget)
+    return fitting(entry, SCHEMA, public=table(60, seed=99), **{**dict(entry.quick), **settings})(data, budget)

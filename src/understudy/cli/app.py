@@ -51,6 +51,7 @@ COMMANDS = (
     "distill",
     "evaluate",
     "report",
+    "audit",
     "account",
     "plan",
     "verify",

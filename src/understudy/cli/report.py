@@ -55,6 +55,7 @@ def report(
 ) -> None:
     """Write one page that explains releases to people: the promise, its cost, how good and how sure. Spends nothing."""
     from understudy.report import Sources, write_report
+    from understudy.report.audits import read_audits
     from understudy.report.evaluations import read_scores
 
     sources = Sources(list(releases), tuple(evaluation or ()), test, ledger, dataset, tuple(audit or ()), title)
@@ -64,5 +65,6 @@ def report(
     else:
         exact = " It shows exact figures of real rows, which the promise does not cover: mind who sees it."
         scores = [score for path in evaluation or () for score in read_scores(path)]
-        shown = exact if test or any(score.noise is None for score in scores) else ""
+        private = any(found["private"] for found in read_audits(audit or ()))
+        shown = exact if test or private or any(score.noise is None for score in scores) else ""
         typer.echo(f"Wrote {target}. It is one file: open it in a browser or print it.{shown}")

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 from understudy._lazy import attach
 
 if TYPE_CHECKING:
-    from understudy.images.dataset import ImageDataset
+    from understudy.images.dataset import BLANK, ImageDataset
     from understudy.images.files import read_npz, write_grid, write_npz
 
 _HOMES = {
+    "BLANK": "understudy.images.dataset",
     "ImageDataset": "understudy.images.dataset",
     "read_npz": "understudy.images.files",
     "write_grid": "understudy.images.files",
@@ -17,4 +18,4 @@ _HOMES = {
 
 __getattr__, __dir__ = attach(__name__, _HOMES)
 
-__all__ = ["ImageDataset", "read_npz", "write_grid", "write_npz"]
+__all__ = ["BLANK", "ImageDataset", "read_npz", "write_grid", "write_npz"]

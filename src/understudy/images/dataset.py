@@ -10,11 +10,15 @@ import numpy as np
 
 from understudy.errors import InputError
 
+BLANK = -1
+"""The label of a record that contributes nothing: the place of somebody who is not there."""
+
 
 @dataclass(frozen=True)
 class ImageDataset:
     """Images (number, height, width) or with colours last, and labels that index `classes`.
 
+    An image whose label is `BLANK` is counted nowhere, whatever its pixels are.
     `classes` and `value_range` are public and given, never taken from the images: a class that no image has is a class.
     """
 
@@ -101,7 +105,7 @@ def _labels(labels: Any, count: int, classes: tuple[str, ...]) -> np.ndarray:
         raise InputError(f"labels of shape {array.shape} for {count} images: give one label an image.")
     if not np.issubdtype(array.dtype, np.integer):
         raise InputError(f"labels are {array.dtype}: give the number of each image's class in `classes`.")
-    wrong = (array < 0) | (array >= len(classes))
+    wrong = (array != BLANK) & ((array < 0) | (array >= len(classes)))
     if wrong.any():
         number = int(wrong.argmax())
         raise InputError(

@@ -26,7 +26,11 @@ def read_json(path: str | Path, what: str) -> Any:
 
 
 def read_audits(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
-    """Each file holds `methods`: name -> `claimed` epsilon and `measured_lower_bound`, with `confidence` for all."""
+    """Each file holds `methods`: name -> `claimed` epsilon and `measured_lower_bound`, with `confidence` for all.
+
+    What `understudy audit` writes says more: whether other rows gave the same release (`replay`), how far one record
+    moved what went into the gate (`ratio`), the claimed and the proved mu. A bound that was not measured is null.
+    """
     found: list[dict[str, Any]] = []
     for path in paths:
         document = read_json(path, "the audit")
@@ -35,17 +39,28 @@ def read_audits(paths: Sequence[str | Path]) -> list[dict[str, Any]]:
             raise InputError(f"{path} is no audit: it has no `methods` with `claimed` and `measured_lower_bound`.")
         for name, result in methods.items():
             try:
-                claimed, measured = float(result["claimed"]), float(result["measured_lower_bound"])
-            except (KeyError, TypeError, ValueError):
+                found.append(_audit(name, result, document))
+            except (AttributeError, KeyError, TypeError, ValueError):
                 raise InputError(f"{path}: the audit of {shown(name)!r} lacks `claimed` or a bound.") from None
-            found.append(
-                {
-                    "name": shown(name),
-                    "claimed": claimed,
-                    "measured": measured,
-                    "holds": math.isfinite(measured) and measured <= claimed,
-                    "confidence": document.get("confidence"),
-                    "fits": document.get("fits_a_side"),
-                }
-            )
     return found
+
+
+def _audit(name: str, result: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
+    claimed = float(result["claimed"])
+    measured = None if result["measured_lower_bound"] is None else float(result["measured_lower_bound"])
+    replay, ratio = result.get("replay"), result.get("ratio")
+    within = measured is None or (math.isfinite(measured) and measured <= claimed)
+    bounds = [float(one["mu"]) for one in (result.get("attackers") or {}).values()]
+    return {
+        "name": shown(name),
+        "claimed": claimed,
+        "measured": measured,
+        "claimed_mu": None if result.get("claimed_mu") is None else float(result["claimed_mu"]),
+        "measured_mu": max(bounds) if bounds else None,
+        "replay": None if replay is None else bool(replay["holds"]),
+        "ratio": None if ratio is None else math.inf if ratio["worst"] is None else float(ratio["worst"]),
+        "holds": within and bool(result.get("holds", True)),
+        "confidence": document.get("confidence"),
+        "fits": result.get("fits_a_side", document.get("fits_a_side")),
+        "private": document.get("private") is True,
+    }

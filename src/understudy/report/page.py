@@ -76,12 +76,17 @@ def render(sources: Sources) -> str:
         "releases": [_release(r, nothing) for r, nothing in zip(releases, free(releases), strict=True)],
         "ledger": ledger,
         "useful": useful,
-        "audits": read_audits(sources.audits),
+        "audits": _audits(read_audits(sources.audits)),
         "made": datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC"),
         "version": __version__,
         "dataset": shown(sources.dataset) if sources.dataset else None,
     }
     return _template().render(values)
+
+
+def _audits(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    gate = any(row["replay"] is not None or row["ratio"] is not None for row in rows)
+    return {"rows": rows, "shows_gate": gate, "private": any(row["private"] for row in rows)}
 
 
 def _template() -> Any:

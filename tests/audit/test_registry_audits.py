@@ -1,0 +1,54 @@
+"""Every registered method under replay and ratio, a new one by itself: nothing passes the gate unseen or underpaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from understudy import registry
+from understudy.audit import worlds
+from understudy.audit.fitting import fitting
+from understudy.audit.ratio import ratio
+from understudy.audit.replay import Fit, replay
+
+EPSILON, DELTA = 2.0, 1e-5
+WORLDS = {"table": worlds.TABLES, "images": worlds.PICTURES}
+
+
+def cases(attack: registry.Attack) -> Iterator[Any]:
+    """Each method that this attack is for, on each kind of data that it takes."""
+    for entry in registry.entries():
+        if attack in entry.attacks:
+            for takes in entry.takes:
+                if takes in WORLDS:
+                    yield pytest.param(entry, WORLDS[takes], id=f"{entry.name}-{takes}")
+
+
+def quick(entry: registry.Entry) -> Fit:
+    return fitting(entry, worlds.SCHEMA, public=worlds.table(60, seed=99), **dict(entry.quick))
+
+
+@pytest.mark.parametrize(("entry", "world"), cases("replay"))
+def test_with_the_same_answers_another_table_gives_the_same_release(entry: registry.Entry, world: Any) -> None:
+    assert replay(quick(entry), world.ordinary(0), world.ordinary(1), EPSILON, DELTA).differences == ()
+
+
+@pytest.mark.parametrize(("entry", "world"), cases("ratio"))
+@pytest.mark.parametrize("neighbourhood", ["extreme", "alone"])
+def test_a_neighbour_moves_the_gate_by_no_more_than_was_paid(
+    entry: registry.Entry, world: Any, neighbourhood: str
+) -> None:
+    here = getattr(world, neighbourhood)()
+    run = replay(quick(entry), here, world.blanked(here), EPSILON, DELTA)
+    assert run.differences == ()
+    found = ratio(run)
+    assert found.holds, found
+    if neighbourhood == "alone":
+        assert found.worst > 0, "the record moved nothing: this world is not worth attacking"
+
+
+def test_a_method_without_a_promise_is_attacked_by_nobody() -> None:
+    for entry in registry.entries():
+        assert bool(entry.attacks) == entry.load().private
