@@ -54,6 +54,7 @@ COMMANDS = (
     "account",
     "plan",
     "verify",
+    "registry",
     "ledger",
     "schema",
     "data",
