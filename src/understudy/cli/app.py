@@ -55,6 +55,7 @@ COMMANDS = (
     "account",
     "plan",
     "verify",
+    "registry",
     "ledger",
     "schema",
     "data",
