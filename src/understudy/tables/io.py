@@ -40,8 +40,11 @@ def read_table(source: str | os.PathLike[str] | Table) -> pd.DataFrame:
     return as_frame(source)
 
 
-def as_frame(table: Table) -> pd.DataFrame:
-    """The table as pandas, refused where names are missing, repeated or no text, or where there is nothing in it."""
+def as_frame(table: Table, *, empty_allowed: bool = False) -> pd.DataFrame:
+    """The table as pandas, refused where names are missing, repeated or no text, or where there is nothing in it.
+
+    With `empty_allowed` a table may have columns and no rows.
+    """
     if isinstance(table, pd.DataFrame):
         frame = table
     elif isinstance(table, ArrowStream):
@@ -51,7 +54,7 @@ def as_frame(table: Table) -> pd.DataFrame:
         raise InputError(
             f"a table must be a path or a pandas, polars or pyarrow table, not {type(table).__name__}.{hint}"
         )
-    return _checked(frame, "the table")
+    return _checked(frame, "the table", empty_allowed)
 
 
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
@@ -132,7 +135,7 @@ def _neighbour(path: Path) -> str:
         return f" There is no folder {path.parent} either."
 
 
-def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+def _checked(frame: pd.DataFrame, where: str, empty_allowed: bool = False) -> pd.DataFrame:
     names = list(frame.columns)
     if not names:
         raise InputError(f"{where} has no columns.")
@@ -145,7 +148,7 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         raise InputError(f"{where}: column {nameless[0]} has no name. Write one in the header.")
     if not frame.columns.is_unique:
         _refuse_duplicates(frame.columns, where)
-    if len(frame) == 0:
+    if len(frame) == 0 and not empty_allowed:
         raise InputError(f"{where} has columns ({listed(names, 5)}) but no rows.")
     return frame
 
