@@ -30,14 +30,22 @@ class ArrowStream(Protocol):
 Table: TypeAlias = pd.DataFrame | ArrowStream
 
 
-def read_table(source: str | os.PathLike[str] | Table) -> pd.DataFrame:
+def read_table(
+    source: str | os.PathLike[str] | Table, *, typed: bool = True, empty_allowed: bool = False
+) -> pd.DataFrame:
     """A pandas frame from a path (.csv, .csv.gz, .parquet, .feather) or from a pandas, polars or pyarrow table.
 
-    In CSV a value is missing where it is empty, NA or NaN. Whole numbers stay whole where some are missing.
+    In CSV a value is missing where it is empty, NA or NaN. Whole numbers stay whole where some are missing. With
+    `typed=False` a CSV's columns are all text: their types could only be told from the rows.
     """
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(source))
-    return as_frame(source)
+        return _read_file(Path(source), typed, empty_allowed)
+    return as_frame(source, empty_allowed=empty_allowed)
+
+
+def has_types(path: str | os.PathLike[str]) -> bool:
+    """Whether a file of this kind says the types of its columns; in a CSV they could only be told from the rows."""
+    return _suffix(Path(path)) not in (".csv", ".csv.gz")
 
 
 def as_frame(table: Table, *, empty_allowed: bool = False) -> pd.DataFrame:
@@ -103,7 +111,7 @@ def _suffix(path: Path) -> str:
     )
 
 
-def _read_file(path: Path) -> pd.DataFrame:
+def _read_file(path: Path, typed: bool, empty_allowed: bool) -> pd.DataFrame:
     suffix = _suffix(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file.")
@@ -111,7 +119,7 @@ def _read_file(path: Path) -> pd.DataFrame:
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty.")
         if suffix in (".csv", ".csv.gz"):
-            table = read_csv(path)
+            table = read_csv(path, typed=typed)
         elif suffix in (".parquet", ".pq"):
             # ParquetFile reads one file; read_table would look for partitions in the folders' names.
             with parquet.ParquetFile(path) as file:
@@ -125,7 +133,7 @@ def _read_file(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} is not a whole {suffix} file: {reason}. Copy or make it again.") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-    return _checked(_from_arrow(table, str(path)), str(path))
+    return _checked(_from_arrow(table, str(path)), str(path), empty_allowed)
 
 
 def _neighbour(path: Path) -> str:

@@ -92,7 +92,7 @@ def proportions(found: Estimate, rows: int, *, missing_allowed: bool) -> tuple[n
     missing = min(missing, float(rows))
     there = simplex(found.counts, max(rows - missing, 1e-9))
     whole = there.sum() + missing
-    return there / whole, missing / whole
+    return there / whole, float(missing / whole)
 
 
 def simplex(counts: np.ndarray, total: float) -> np.ndarray:

@@ -266,7 +266,7 @@ def _shares(counts: np.ndarray, missing: float, plan: Plan, known: Known) -> tup
 
 
 def _nullable(known: Known, missing: float) -> bool:
-    return missing > 0 if known.nullable is None else known.nullable
+    return bool(missing > 0) if known.nullable is None else known.nullable
 
 
 def _paid(known: Known, *also: str | None) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ DELTA_SHARE = 0.25
 _TOLERANCE = 1e-3
 # From so many deviations of the noise in rows on, a second and a third refinement pays.
 _ONE_MORE = (100.0, 2000.0)
-_FEWEST_BINS, _MOST_BINS = 8, 256
+_FEWEST_BINS, _MOST_BINS = 4, 256
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Plan:
     @property
     def bins(self) -> int:
         """About how many intervals a number is told by: more would be mostly noise, fewer would lose its shape."""
-        return int(min(max(2 * (self.rows / self.sigma) ** (2 / 3), _FEWEST_BINS), _MOST_BINS))
+        return int(min(max((self.rows / self.sigma) ** (2 / 3), _FEWEST_BINS), _MOST_BINS))
 
     def events(self) -> list[Event]:
         """Everything that will be charged."""

@@ -9,6 +9,7 @@ _NEAR = (1.0, 2.0, 3.0)
 _FAR = 4.0
 _FIRST = 3.0
 _WIDE = 0.25
+_DROWNS = 0.5
 
 
 def occupied(counts: np.ndarray, deviations: np.ndarray, least: float = _FIRST) -> tuple[int, int] | None:
@@ -64,11 +65,9 @@ def without_empty_ends(edges: np.ndarray, counts: np.ndarray, deviations: np.nda
 
 
 def _empty_end(width: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -> int:
-    inside = np.cumsum(counts)[:-1]
-    drowns = np.flatnonzero(inside <= np.sqrt(np.cumsum(deviations**2))[:-1])
-    if len(drowns) == 0:
-        return 0
-    cut = int(drowns[-1]) + 1
+    """How many cells to cut: as far as their sum never stands out, if that is wide."""
+    stands_out = np.cumsum(counts) > _DROWNS * np.sqrt(np.cumsum(deviations**2))
+    cut = int(np.argmax(stands_out)) if stands_out.any() else 0
     return cut if width[:cut].sum() >= _WIDE * width.sum() else 0
 
 
