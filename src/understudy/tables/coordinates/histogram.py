@@ -76,10 +76,10 @@ def estimate(levels: list[Level], rows: int, *, shrink: bool = True) -> Estimate
     missing += excess * missing_variance / total
     for parent, fine, counted, noisy in zip(parents, levels[1:], counts[1:], variance[1:], strict=True):
         size = len(found)
-        spare = (found - np.bincount(parent, counted, size)) / np.bincount(parent, noisy, size)
-        raw = counted + spare[parent] * noisy
+        share = noisy / np.bincount(parent, noisy, size)[parent]
+        raw = counted + share * (found - np.bincount(parent, counted, size))[parent]
         found = _shrunk(raw, noisy, parent, found, np.diff(fine.edges)) if shrink else raw
-        spread = noisy
+        spread = noisy * (1 - share) + share**2 * spread[parent]
     return Estimate(levels[-1].edges, found, spread, float(missing), float(missing_variance))
 
 
@@ -103,15 +103,17 @@ def simplex(counts: np.ndarray, total: float) -> np.ndarray:
     return np.maximum(counts - excess[last], 0.0)
 
 
-def refine(found: Estimate, rows: int, bins: int, sigma: float, *, whole: bool, tiny: float) -> np.ndarray:
+def refine(found: Estimate, rows: int, bins: int, sigma: float, *, whole: bool, tiny: float, outer: int) -> np.ndarray:
     """Finer edges: a cell that holds more than its part of `bins`, and stands out, is cut into even parts.
 
-    On a grid (`whole`) a cell of one value stays; without one, so does the one that is zero (`tiny`).
+    On a grid (`whole`) a cell of one value stays; without one, so does the one that is zero (`tiny`). So do `outer` cells
+    on each side.
     """
     part = max(rows / bins, 1e-9)
     width = np.diff(found.edges)
     least = 1.0 if whole else 2 * tiny * (1 + 1e-9)
     heavy = (found.counts > np.maximum(1.5 * part, 3 * sigma)) & (width > least)
+    heavy[:outer] = heavy[len(heavy) - outer :] = False
     pieces = [np.asarray(found.edges, dtype=np.float64)]
     for place in np.flatnonzero(heavy):
         low, high = found.edges[place], found.edges[place + 1]

@@ -14,7 +14,7 @@ import numpy as np
 from understudy.tables.column import OTHER, Category
 from understudy.tables.coordinates import categories, reach
 from understudy.tables.coordinates.described import Described
-from understudy.tables.coordinates.histogram import Level, estimate, proportions, refine, simplex
+from understudy.tables.coordinates.histogram import Estimate, Level, estimate, proportions, refine, simplex
 from understudy.tables.coordinates.kinds import Decided
 from understudy.tables.coordinates.known import Known
 from understudy.tables.coordinates.ladder import TINY, bounded, date_ladder, number_ladder, zero_width
@@ -45,14 +45,17 @@ def look_at(known: Known, decided: Decided, plan: Plan, rounds: int) -> Look:
 
 
 class OrderedLook:
-    """Numbers and moments: a ladder (or the declared bounds in even parts), then finer cells where the rows are."""
+    """Numbers and moments: a ladder (or the declared bounds in even parts), then finer cells where the rows are.
+
+    Without declared bounds, what lies beyond the bounds found so far stays counted, in one cell on each side.
+    """
 
     def __init__(self, known: Known, decided: Decided, plan: Plan, rounds: int) -> None:
         self._known, self._plan, self._rounds = known, plan, rounds
         self._kind, self._step = decided.kind, decided.step or 0.0
         self._levels: list[Level] = []
         self._found = known.bounds is not None
-        self._tiny = 0.0
+        self._tiny = TINY
         if known.bounds is not None:
             parts = plan.bins if rounds == 1 else min(plan.bins, _FIRST_PARTS)
             self._edges = bounded(known.bounds, self._step, parts, log=known.log)
@@ -70,42 +73,51 @@ class OrderedLook:
         if self._known.bounds is None:
             self._narrow()
         if self._found and len(self._levels) < self._rounds:
-            now = estimate(self._levels, self._plan.rows, shrink=False)
-            whole = self._step > 0
-            self._edges = refine(now, self._plan.rows, self._plan.bins, sigma, whole=whole, tiny=self._tiny)
+            now = self._now(shrink=False)
+            outer = 0 if self._known.bounds is not None else 1
+            self._edges = refine(
+                now, self._plan.rows, self._plan.bins, sigma, whole=self._step > 0, tiny=self._tiny, outer=outer
+            )
+
+    def _now(self, *, shrink: bool) -> Estimate:
+        return estimate(self._levels, self._plan.rows, shrink=shrink)
 
     def _narrow(self) -> None:
         """Keep to where the rows are, by what all rounds say together. Nothing found yet: the ladder is counted again."""
-        now = estimate(self._levels, self._plan.rows, shrink=False)
+        now = self._now(shrink=False)
         if self._found:
-            span = reach.without_empty_ends(now.edges, now.counts, now.deviations)
+            inner = slice(1, len(now.counts) - 1)
+            span = reach.without_sparse_ends(now.edges[1:-1], now.counts[inner], now.deviations[inner])
+            span = (span[0] + 1, span[1] + 1)
         elif self._kind == "datetime":
             span = reach.occupied(now.counts, now.deviations)
         else:
             span = reach.ladder_range(now.edges, now.counts, now.deviations)
         if span is None:
             return
-        kept = now.edges[span[0] : span[1] + 1]
+        # The outermost cells of the ladder are never more than what lies beyond.
+        first = min(max(span[0], 1), len(now.counts) - 2)
+        kept = now.edges[first : max(min(span[1], len(now.counts) - 1), first + 1) + 1]
         if not self._found and self._kind == "number":
             kept = _without_crumbs(kept)
-            self._tiny = TINY
         self._found = True
-        self._edges = kept
-        self._levels = [level.within(_covering(level.edges, kept)) for level in self._levels]
+        self._edges = np.concatenate([now.edges[:1], kept, now.edges[-1:]])
+        self._levels = [level.within(np.intersect1d(level.edges, self._edges)) for level in self._levels]
 
     def described(self) -> Described:
         known, rows = self._known, self._plan.rows
-        now = estimate(self._levels, rows)
+        now = self._now(shrink=True)
+        edges, mass, missing = now.edges, np.full(len(now.counts), 1 / len(now.counts)), 0.0
         if self._found:
+            if known.bounds is None:
+                now = self._ended(now)
             mass, missing = proportions(now, rows, missing_allowed=known.nullable is not False)
-            mass = mass / max(mass.sum(), 1e-300)
-        else:
-            mass, missing = np.full(len(now.counts), 1 / len(now.counts)), 0.0
+            edges, mass = now.edges, mass / max(mass.sum(), 1e-300)
         return Described(
             known.name,
             self._kind,
             step=self._step,
-            edges=tuple(float(edge) for edge in now.edges),
+            edges=tuple(float(edge) for edge in edges),
             mass=tuple(float(share) for share in mass),
             missing=missing,
             nullable=_nullable(known, missing),
@@ -115,6 +127,17 @@ class OrderedLook:
             paid=_paid(known, "bounds" if known.bounds is None else None, "spread"),
             declared=known.column,
         )
+
+    def _ended(self, now: Estimate) -> Estimate:
+        """With the outer cells as wide as the rows in them need, or without them."""
+        low, high = reach.ends(now.edges, now.counts, now.deviations)
+        if self._step > 0:
+            low, high = np.rint(low), np.rint(high)
+        first, last = int(low >= now.edges[1]), len(now.counts) - int(high <= now.edges[-2])
+        edges = now.edges[first : last + 1].copy()
+        edges[0], edges[-1] = min(low, edges[0]) if first else low, max(high, edges[-1]) if last < len(now.counts) else high
+        part = slice(first, last)
+        return Estimate(edges, now.counts[part], now.variance[part], now.missing, now.missing_variance)
 
 
 class TruthLook:
@@ -281,11 +304,3 @@ def _without_crumbs(edges: np.ndarray) -> np.ndarray:
     around = edges[zero : zero + 2] if edges[0] <= 0 < edges[-1] else edges[:0]
     return np.unique(np.concatenate([edges[np.abs(edges) >= reach_ / 256], around, edges[[0, -1]]]))
 
-
-def _covering(edges: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Of a level's edges those that the kept ones still need: each is one of them, or the cell around it is kept whole."""
-    inside = edges[(edges > kept[0]) & (edges < kept[-1])]
-    low = edges[np.searchsorted(edges, kept[0], side="right") - 1]
-    high = edges[np.searchsorted(edges, kept[-1], side="left")]
-    wanted = inside[np.isin(inside, kept)]
-    return np.unique(np.concatenate([[low], wanted, [high]]))

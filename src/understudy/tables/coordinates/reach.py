@@ -5,18 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 # The further a cell lies from what is found already, the more it must stand out of the noise.
-_NEAR = (1.0, 2.0, 3.0)
+_NEAR = (1.3, 2.3, 3.3)
 _FAR = 4.0
 _FIRST = 3.0
-_WIDE = 0.25
-_DROWNS = 0.5
+_WIDE, _SPARSE, _DROWNS = 0.4, 0.1, 1.0
+_TAIL = 4.0
+_UNSEEN = 1.0
+_FEW, _MANY = 0.5, 3.0
 
 
 def occupied(counts: np.ndarray, deviations: np.ndarray, least: float = _FIRST) -> tuple[int, int] | None:
     """The first and one past the last cell that holds rows; None where no cell stands out by `least` deviations.
 
-    From the cell that stands out most it reaches on in both directions: the next cell counts from one deviation of the
-    noise on, the one after from two, then three; anything further from four.
+    From the cell that stands out most it reaches on in both directions: the next cell counts from 1.3 deviations of
+    the noise on, the one after from 2.3, then 3.3; anything further from four.
     """
     if len(counts) == 0:
         return None
@@ -54,21 +56,55 @@ def ladder_range(edges: np.ndarray, counts: np.ndarray, deviations: np.ndarray) 
     return first, last
 
 
-def without_empty_ends(edges: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -> tuple[int, int]:
-    """The first and one past the last cell, after an end has been cut off that is wide and in which all rows drown.
+def without_sparse_ends(edges: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -> tuple[int, int]:
+    """The first and one past the last cell, without an end that takes a good part of the range for few of the rows.
 
-    Wide is a quarter of the range: a narrower end is not worth the rows that it may hold after all.
+    Its rows are not lost: they are counted with what lies beyond, and `ends` says how far they reach.
     """
-    first = _empty_end(np.diff(edges), counts, deviations)
-    last = _empty_end(np.diff(edges)[first:][::-1], counts[first:][::-1], deviations[first:][::-1])
+    width = np.diff(edges)
+    first = _sparse_end(width, counts, deviations)
+    last = _sparse_end(width[first:][::-1], counts[first:][::-1], deviations[first:][::-1])
     return first, len(counts) - last
 
 
-def _empty_end(width: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -> int:
-    """How many cells to cut: as far as their sum never stands out, if that is wide."""
-    stands_out = np.cumsum(counts) > _DROWNS * np.sqrt(np.cumsum(deviations**2))
-    cut = int(np.argmax(stands_out)) if stands_out.any() else 0
-    return cut if width[:cut].sum() >= _WIDE * width.sum() else 0
+def _sparse_end(width: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -> int:
+    """How many cells to cut."""
+    share = np.cumsum(width)[:-1] / width.sum()
+    few = np.maximum(_SPARSE * counts.sum(), _DROWNS * np.sqrt(np.cumsum(deviations**2))[:-1])
+    cuts = np.flatnonzero((np.cumsum(counts)[:-1] <= few) & (share >= _WIDE))
+    return int(cuts[-1]) + 1 if len(cuts) else 0
+
+
+def tail(count: float, deviation: float, beside: float, width: float) -> float:
+    """How far rows beyond a bound are taken to lie from it: `count` of them, noisy, and `beside` a row for each place.
+
+    They are taken to thin out as an exponential does, from the density of the cells beside the bound: past `_TAIL` times
+    its mean there are next to none. Where they do not stand out, what the noise may hide gets room: half of the range
+    (`width`) at most; where they do, three times it.
+    """
+    rows = max(count, _UNSEEN * deviation)
+    most = _FEW if count < 2 * deviation else _MANY
+    return min(_TAIL * rows / max(beside, 1e-300), most * width)
+
+
+def ends(edges: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -> tuple[float, float]:
+    """Bounds from cells of which the first and the last hold what lies beyond those in between.
+
+    No range crosses zero for rows that do not stand out: it is a natural end.
+    """
+    width, rows = np.diff(edges)[1:-1], np.maximum(counts, _UNSEEN * deviations)[1:-1]
+    inside = float(edges[-2] - edges[1])
+    # Two cells tell the density beside a bound better than one.
+    below, above = (
+        tail(float(counts[end]), float(deviations[end]), rows[near].sum() / width[near].sum(), inside)
+        for end, near in ((0, slice(0, 2)), (-1, slice(-2, None)))
+    )
+    low, high = edges[1] - below, edges[-2] + above
+    if edges[1] >= 0 > low and counts[0] < _FAR * deviations[0]:
+        low = 0.0
+    if edges[-2] <= 0 < high and counts[-1] < _FAR * deviations[-1]:
+        high = 0.0
+    return max(float(low), float(edges[0])), min(float(high), float(edges[-1]))
 
 
 def _reach(score: np.ndarray) -> int:
