@@ -33,7 +33,7 @@ class Distinct:
     """Private. The distinct cells of a column without the missing ones: each with its reading and what it stands for.
 
     `numbers` holds numbers, truth values (0 and 1) and moments (seconds), and NaN for other text; `labels` holds the text
-    of a cell, or None where the column's type is a number's, whose labels are made only for those that are published.
+    of a cell, or None where the column's type is that of numbers or moments, whose labels are made only when published.
     """
 
     readings: np.ndarray
@@ -42,7 +42,11 @@ class Distinct:
 
     def label(self, place: int) -> str:
         """The text by which a cell is compared with categories: 3.0 and 3 are the same."""
-        return text_of(self.numbers[place]) if self.labels is None else str(self.labels[place])
+        if self.labels is not None:
+            return str(self.labels[place])
+        if self.readings[place] in MOMENTS:
+            return str(pd.Timestamp(self.numbers[place], unit="s"))
+        return text_of(self.numbers[place])
 
     def as_kind(self, kind: str) -> np.ndarray:
         """The numbers of the cells that fit `number`, `datetime` or `boolean`, NaN for the others."""
@@ -100,8 +104,7 @@ def typed_distinct(numbers: np.ndarray, dtype: object) -> Distinct:
         labels = np.array(["False", "True"], dtype=object)[numbers.astype(np.int64)]
         return Distinct(readings, numbers, labels)
     if types.is_datetime64_any_dtype(dtype):
-        texts = numbers.astype("datetime64[s]").astype(str).astype(object)
-        return Distinct(moment_readings(numbers), numbers, np.char.replace(texts.astype(str), "T", " ").astype(object))
+        return Distinct(moment_readings(numbers), numbers, None)
     precision = np.float32 if dtype == np.float32 else np.float64
     return Distinct(number_readings(numbers, precision), numbers, None)
 

@@ -111,18 +111,20 @@ def refine(found: Estimate, rows: int, bins: int, sigma: float, *, whole: bool, 
     """
     part = max(rows / bins, 1e-9)
     width = np.diff(found.edges)
-    least = 1.0 if whole else 2 * tiny * (1 + 1e-9)
-    heavy = (found.counts > np.maximum(1.5 * part, 3 * sigma)) & (width > least)
-    heavy[:outer] = heavy[len(heavy) - outer :] = False
+    inside = found.edges[len(width) - outer] - found.edges[outer]
+    parts = np.where(found.counts > np.maximum(1.5 * part, 3 * sigma), np.ceil(found.counts / part), 1)
+    # A wide cell, as of a long tail, is worth a closer look with fewer rows, if they stand out.
+    parts = np.where(width > inside / 8, np.maximum(parts, np.minimum(found.counts // (3 * sigma), 4)), parts)
+    parts[width <= (1.0 if whole else 2 * tiny * (1 + 1e-9))] = 1
+    parts[:outer] = parts[len(parts) - outer :] = 1
     pieces = [np.asarray(found.edges, dtype=np.float64)]
-    for place in np.flatnonzero(heavy):
-        low, high = found.edges[place], found.edges[place + 1]
-        parts = int(min(np.ceil(found.counts[place] / part), bins))
+    for place in np.flatnonzero(parts > 1):
+        low, high, number = found.edges[place], found.edges[place + 1], int(min(parts[place], bins))
         if whole:
-            each = np.ceil((high - low) / parts)
+            each = np.ceil((high - low) / number)
             pieces.append(np.arange(low + each, high, each))
         else:
-            pieces.append(np.linspace(low, high, parts + 1)[1:-1])
+            pieces.append(np.linspace(low, high, number + 1)[1:-1])
     return np.unique(np.concatenate(pieces))
 
 

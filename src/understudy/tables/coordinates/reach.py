@@ -8,7 +8,7 @@ import numpy as np
 _NEAR = (1.3, 2.3, 3.3)
 _FAR = 4.0
 _FIRST = 3.0
-_WIDE, _SPARSE, _DROWNS = 0.4, 0.1, 1.0
+_WIDE, _SPARSE, _CLEAR, _DROWNS = 0.4, 0.1, 4.0, 1.0
 _TAIL = 4.0
 _UNSEEN = 1.0
 _FEW, _MANY = 0.5, 3.0
@@ -59,7 +59,7 @@ def ladder_range(edges: np.ndarray, counts: np.ndarray, deviations: np.ndarray) 
 def without_sparse_ends(edges: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -> tuple[int, int]:
     """The first and one past the last cell, without an end that takes a good part of the range for few of the rows.
 
-    Its rows are not lost: they are counted with what lies beyond, and `ends` says how far they reach.
+    Rows that stand out clearly stay where they are. The others are not lost: they are counted with what lies beyond, and `ends` says how far they reach.
     """
     width = np.diff(edges)
     first = _sparse_end(width, counts, deviations)
@@ -70,7 +70,8 @@ def without_sparse_ends(edges: np.ndarray, counts: np.ndarray, deviations: np.nd
 def _sparse_end(width: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -> int:
     """How many cells to cut."""
     share = np.cumsum(width)[:-1] / width.sum()
-    few = np.maximum(_SPARSE * counts.sum(), _DROWNS * np.sqrt(np.cumsum(deviations**2))[:-1])
+    noise = np.sqrt(np.cumsum(deviations**2))[:-1]
+    few = np.maximum(np.minimum(_SPARSE * counts.sum(), _CLEAR * noise), _DROWNS * noise)
     cuts = np.flatnonzero((np.cumsum(counts)[:-1] <= few) & (share >= _WIDE))
     return int(cuts[-1]) + 1 if len(cuts) else 0
 

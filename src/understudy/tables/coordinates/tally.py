@@ -104,14 +104,13 @@ def codes_of(distinct: Distinct, labels: list[Category]) -> np.ndarray:
     """The place of each distinct cell among the labels, -1 where it is none of them."""
     if distinct.labels is not None:
         return pd.Index([_text(label) for label in labels], dtype=object).get_indexer(pd.Index(distinct.labels))
-    numbers = pd.to_numeric(pd.Series([_text(label) for label in labels], dtype=object), errors="coerce")
-    known = pd.Index(numbers.to_numpy(np.float64))
-    places = np.full(len(distinct.numbers), -1)
-    if len(distinct.numbers):
-        firsts = pd.Series(np.arange(len(known)), index=known).groupby(level=0).first()
-        found = firsts.reindex(distinct.numbers).to_numpy()
-        places = np.where(np.isnan(found), -1, found).astype(np.int64)
-    return places
+    known = factorise(pd.Series([_text(label) for label in labels], dtype=object))[1].numbers
+    # A label that is no number fits none of them; two that are the same number are found as the first.
+    order = np.argsort(known, kind="stable")
+    at = np.minimum(np.searchsorted(known[order], distinct.numbers), max(len(known) - 1, 0))
+    if len(known) == 0:
+        return np.full(len(distinct.numbers), -1)
+    return np.where(known[order][at] == distinct.numbers, order[at], -1)
 
 
 def _text(label: Category) -> str:
