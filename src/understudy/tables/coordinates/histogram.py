@@ -103,11 +103,13 @@ def simplex(counts: np.ndarray, total: float) -> np.ndarray:
     return np.maximum(counts - excess[last], 0.0)
 
 
-def refine(found: Estimate, rows: int, bins: int, sigma: float, *, whole: bool, tiny: float, outer: int) -> np.ndarray:
+def refine(
+    found: Estimate, rows: int, bins: int, sigma: float, *, whole: bool, tiny: float, outer: int, heap: int = 0
+) -> np.ndarray:
     """Finer edges: a cell that holds more than its part of `bins`, and stands out, is cut into even parts.
 
     On a grid (`whole`) a cell of one value stays; without one, so does the one that is zero (`tiny`). So do `outer` cells
-    on each side.
+    on each side. A multiple of `heap` gets a cell of its own wherever a cell with few of them is cut.
     """
     part = max(rows / bins, 1e-9)
     width = np.diff(found.edges)
@@ -123,6 +125,9 @@ def refine(found: Estimate, rows: int, bins: int, sigma: float, *, whole: bool, 
         if whole:
             each = np.ceil((high - low) / number)
             pieces.append(np.arange(low + each, high, each))
+            round_ones = np.arange(np.ceil(low / heap) * heap, high, heap) if heap > 1 else pieces[0][:0]
+            if len(round_ones) <= max(bins // 4, 1):
+                pieces += [round_ones, round_ones + 1]
         else:
             pieces.append(np.linspace(low, high, number + 1)[1:-1])
     return np.unique(np.concatenate(pieces))

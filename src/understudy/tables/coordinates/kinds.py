@@ -15,15 +15,21 @@ _STANDS_OUT = 3.5
 # A kind may be wrong in this share of the cells, which are then missing; a grid in this share, which are rounded.
 _MISFITS = 0.1
 _OFF_GRID = 0.01
+# So much more of the cells than by chance must lie on a coarser grid for it to be told of.
+_HEAPED = 0.2
 
 
 @dataclass(frozen=True)
 class Decided:
-    """Public once paid for. What phase one says of a column; `step` is None for kinds without a grid."""
+    """Public once paid for. What phase one says of a column; `step` is None for kinds without a grid.
+
+    `heap` is a coarser grid on which far more of the cells lie than would by chance, as round numbers do; 0 for none.
+    """
 
     kind: Kind
     step: float | None = None
     words: bool = False
+    heap: float = 0.0
 
 
 def decide(known: Known, noisy: np.ndarray, sigma: float, rows: int) -> Decided:
@@ -37,7 +43,7 @@ def decide(known: Known, noisy: np.ndarray, sigma: float, rows: int) -> Decided:
         step = _number_step(noisy, sigma, rows) if known.step is None else known.step
         if known.target and known.column is None and step >= 1:
             return Decided("categorical")
-        return Decided(kind, step)
+        return Decided(kind, step, heap=_heap(noisy, step, sigma) if known.asks else 0.0)
     if kind == "datetime":
         return Decided(kind, _finest(noisy, MOMENTS, sigma, rows) or 1.0)
     return Decided(kind, words=kind == "boolean" and known.kind is None)
@@ -84,3 +90,25 @@ def _number_step(noisy: np.ndarray, sigma: float, rows: int) -> float:
     if math.isclose(step, 0.1) and noisy[Reading.QUARTERS] > enough:
         return 0.05
     return step
+
+
+def _heap(noisy: np.ndarray, step: float, sigma: float) -> float:
+    """The coarser grid that holds most cells beyond its part of the finer one, if that is a good part of them."""
+    if step == 0:
+        return 0.0
+    there = max(float(noisy[list(NUMBERS)].sum()), 1.0)
+    best, most = 0.0, _HEAPED
+    for reading in NUMBERS[1:-1]:
+        grid = STEPS[reading]
+        if grid <= step * (1 + 1e-9) or not _multiple(grid, step):
+            continue
+        on_it = [r for r in NUMBERS[:-1] if r == Reading.ZERO or _multiple(STEPS[r], grid)]
+        held = float(noisy[on_it].sum())
+        beyond = held / there - step / grid
+        if beyond > most and held > _STANDS_OUT * sigma * math.sqrt(len(on_it)):
+            best, most = grid, beyond
+    return best
+
+
+def _multiple(coarse: float, fine: float) -> bool:
+    return coarse >= fine * (1 - 1e-9) and math.isclose(coarse / fine, round(coarse / fine), rel_tol=1e-9)

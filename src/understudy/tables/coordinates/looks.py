@@ -53,6 +53,7 @@ class OrderedLook:
     def __init__(self, known: Known, decided: Decided, plan: Plan, rounds: int) -> None:
         self._known, self._plan, self._rounds = known, plan, rounds
         self._kind, self._step = decided.kind, decided.step or 0.0
+        self._heap = round(decided.heap / self._step) if self._step > 0 else 0
         self._levels: list[Level] = []
         self._found = known.bounds is not None
         self._tiny = TINY
@@ -76,7 +77,14 @@ class OrderedLook:
             now = self._now(shrink=False)
             outer = 0 if self._known.bounds is not None else 1
             self._edges = refine(
-                now, self._plan.rows, self._plan.bins, sigma, whole=self._step > 0, tiny=self._tiny, outer=outer
+                now,
+                self._plan.rows,
+                self._plan.bins,
+                sigma,
+                whole=self._step > 0,
+                tiny=self._tiny,
+                outer=outer,
+                heap=self._heap,
             )
 
     def _now(self, *, shrink: bool) -> Estimate:
