@@ -66,7 +66,9 @@ def describe(
         print_json(found)
         return
     _print(made, data)
-    typer.echo(f"Spent epsilon {run.certificate.epsilon:.4g}, delta {delta:g}." + (f" Written to {out}." if out else ""))
+    typer.echo(
+        f"Spent epsilon {run.certificate.epsilon:.4g}, delta {delta:g}." + (f" Written to {out}." if out else "")
+    )
     if drowned := [column.name for column in made if not column.found]:
         typer.echo(
             f"Nothing stood out of the noise in {', '.join(drowned)}: what is said of them is generic. Write what is "
@@ -125,5 +127,3 @@ def spread_in_words(column: Described) -> str:
     drawn = "".join(_BLOCKS[max(height - 1, 0)] for height in heights)
     spikes = ", ".join(f"{value:g}: {share:.0%}" for value, share in column.spikes[:3])
     return drawn + (f"  {spikes}" if spikes else "")
-
-

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from understudy.privacy import Budget, GaussianEvent
+from understudy.privacy import Budget
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.coordinates import release as private_side

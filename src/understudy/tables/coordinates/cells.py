@@ -72,7 +72,7 @@ def factorise(series: pd.Series) -> tuple[np.ndarray, Distinct]:
     if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype) or types.is_datetime64_any_dtype(dtype):
         values, missing = typed_numbers(series)
         places, found = pd.factorize(np.where(missing, np.nan, values))
-        return places, typed_distinct(found, dtype)
+        return places, typed_distinct(np.asarray(found), dtype)
     if not (types.is_string_dtype(dtype) or types.is_object_dtype(dtype)):
         refuse_type(series)
     places, found = pd.factorize(_texts(series))

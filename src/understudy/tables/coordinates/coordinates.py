@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -124,7 +124,7 @@ class Coordinates:
         kept = None if schema is None else tuple(column for column in schema if column.name in frame.columns)
         part = None if schema is None or not kept else Schema(kept)
         goal = target if target in frame.columns else None
-        named = frame[[column.name for column in shared]]
+        named = cast(pd.DataFrame, frame[[column.name for column in shared]])
         mine = known_columns(named, part, goal)
         # A target is a class here if it is one in the private table.
         plan = replace(plan_at(mine, len(frame), _PUBLIC_NOISE, 0.5), delta=0.5)
@@ -253,7 +253,9 @@ class Coordinates:
     def from_dict(cls, plain: Mapping[str, Any]) -> Coordinates:
         """What `to_dict` wrote. The plan is for people and is not read back."""
         if not isinstance(plain, Mapping) or plain.get("version") != VERSION:
-            raise InputError(f"this is no description of a table of version {VERSION}; update understudy if it is newer.")
+            raise InputError(
+                f"this is no description of a table of version {VERSION}; update understudy if it is newer."
+            )
         columns = plain.get("columns")
         if not isinstance(columns, list) or not isinstance(plain.get("rows"), int):
             raise InputError("the description of the table is damaged: it lacks its columns or its number of rows.")

@@ -8,6 +8,7 @@ is public, at the root. Sees released numbers only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def estimate(levels: list[Level], rows: int, *, shrink: bool = True) -> Estimate
     With `shrink`, cells of one parent are drawn towards an even spread over it as far as their differences are noise
     (James and Stein 1961): what drowns is even.
     """
-    parents = [_parents(coarse.edges, fine.edges) for coarse, fine in zip(levels, levels[1:], strict=False)]
+    parents = [_parents(coarse.edges, fine.edges) for coarse, fine in pairwise(levels)]
     counts, variance = [levels[-1].counts], [levels[-1].variance]
     missing, missing_variance = levels[-1].missing, levels[-1].missing_variance
     for level, parent in zip(levels[-2::-1], parents[::-1], strict=True):

@@ -57,13 +57,17 @@ def _kind(noisy: np.ndarray, sigma: float) -> Kind:
         "categorical": TEXTS,
     }
     # Only readings that stand out are added up: a sum over all of a kind's readings would add up their noise.
-    masses = {kind: _standing(noisy[list(readings)], sigma) for kind, readings in groups.items()}
+    masses: dict[Kind, float] = {kind: _standing(noisy[list(readings)], sigma) for kind, readings in groups.items()}
     there = sum(masses.values())
-    best = max(masses, key=lambda kind: masses[kind])
+    best = _heaviest(masses)
     if there == 0:
-        flat = {kind: float(np.max(noisy[list(readings)])) for kind, readings in groups.items()}
-        return max(flat, key=lambda kind: flat[kind])
+        flat: dict[Kind, float] = {kind: float(np.max(noisy[list(readings)])) for kind, readings in groups.items()}
+        return _heaviest(flat)
     return best if masses[best] >= (1 - _MISFITS) * there else "categorical"
+
+
+def _heaviest(masses: dict[Kind, float]) -> Kind:
+    return max(masses.items(), key=lambda item: item[1])[0]
 
 
 def _standing(counts: np.ndarray, sigma: float) -> float:

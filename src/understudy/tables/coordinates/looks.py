@@ -16,7 +16,7 @@ from understudy.tables.coordinates import categories, reach
 from understudy.tables.coordinates.described import Described
 from understudy.tables.coordinates.histogram import Estimate, Level, estimate, proportions, refine, simplex
 from understudy.tables.coordinates.kinds import Decided
-from understudy.tables.coordinates.known import Known
+from understudy.tables.coordinates.known import Kind, Known
 from understudy.tables.coordinates.ladder import TINY, bounded, date_ladder, number_ladder, zero_width
 from understudy.tables.coordinates.plan import Plan
 from understudy.tables.coordinates.readings import TRUTH_WORDS
@@ -52,7 +52,8 @@ class OrderedLook:
 
     def __init__(self, known: Known, decided: Decided, plan: Plan, rounds: int) -> None:
         self._known, self._plan, self._rounds = known, plan, rounds
-        self._kind, self._step = decided.kind, decided.step or 0.0
+        self._kind: Kind = decided.kind
+        self._step = decided.step or 0.0
         self._heap = round(decided.heap / self._step) if self._step > 0 else 0
         self._levels: list[Level] = []
         self._found = known.bounds is not None
@@ -143,7 +144,10 @@ class OrderedLook:
             low, high = np.rint(low), np.rint(high)
         first, last = int(low >= now.edges[1]), len(now.counts) - int(high <= now.edges[-2])
         edges = now.edges[first : last + 1].copy()
-        edges[0], edges[-1] = min(low, edges[0]) if first else low, max(high, edges[-1]) if last < len(now.counts) else high
+        edges[0], edges[-1] = (
+            min(low, edges[0]) if first else low,
+            max(high, edges[-1]) if last < len(now.counts) else high,
+        )
         part = slice(first, last)
         return Estimate(edges, now.counts[part], now.variance[part], now.missing, now.missing_variance)
 
@@ -165,7 +169,7 @@ class TruthLook:
     def described(self) -> Described:
         mean = np.mean(self._taken, axis=0)
         labels: tuple[Category, ...] = ("False", "True")
-        kind = "boolean"
+        kind: Kind = "boolean"
         pair = mean[:2]
         if self._words:
             pairs = mean[: 2 * len(TRUTH_WORDS)].reshape(-1, 2)
@@ -311,4 +315,3 @@ def _without_crumbs(edges: np.ndarray) -> np.ndarray:
     zero = np.searchsorted(edges, 0, side="right") - 1
     around = edges[zero : zero + 2] if edges[0] <= 0 < edges[-1] else edges[:0]
     return np.unique(np.concatenate([edges[np.abs(edges) >= reach_ / 256], around, edges[[0, -1]]]))
-

@@ -74,7 +74,10 @@ class PrivateGate:
 def _looks(counted: list[Tally], known: Sequence[Known], plan: Plan, gate: Gate) -> list[Described]:
     """Both phases."""
     kinds = _kinds(counted, known, plan, gate)
-    looks = [look_at(*column, plan, rounds) for *column, rounds in zip(known, kinds, plan.rounds, strict=True)]
+    looks = [
+        look_at(column, decided, plan, rounds)
+        for column, decided, rounds in zip(known, kinds, plan.rounds, strict=True)
+    ]
     for rounds in sorted(set(plan.rounds)):
         group = [place for place, count in enumerate(plan.rounds) if count == rounds]
         sigma = plan.round_sigma(rounds)

@@ -61,7 +61,9 @@ def write_column(places: np.ndarray, column: Described) -> object:
     if texts == {False} and missing.any() and all(isinstance(label, int) for label in column.labels):
         return _masked(np.array(column.labels)[codes], missing, "Int64")
     kind = object if len(texts) > 1 else None
-    taken = pd.Series(list(column.labels), dtype=kind).array.take(np.where(missing, -1, codes), allow_fill=missing.any())
+    taken = pd.Series(list(column.labels), dtype=kind).array.take(
+        np.where(missing, -1, codes), allow_fill=bool(missing.any())
+    )
     return pd.Series(list(taken), dtype=object) if kind is object else taken
 
 
