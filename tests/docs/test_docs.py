@@ -42,7 +42,7 @@ _SHOWN = re.compile(r"^```(?:bash|sh|console)(?: shown)?\n(.*?)^```$", re.MULTIL
 _INLINE = re.compile(r"`(understudy [a-z][^`]*)`")
 # Pages that must keep at least one tested block: if a marker is lost, so is the test.
 TESTED = ("README.md", "docs/start.md", *(f"docs/guides/{name}.md" for name in (
-    "accounting", "choose", "evaluate", "ledger", "private-classifier", "report", "schema", "share", "synthetic-table",
+    "accounting", "choose", "coordinates", "evaluate", "ledger", "private-classifier", "report", "schema", "share", "synthetic-table",
 )))  # fmt: skip
 
 

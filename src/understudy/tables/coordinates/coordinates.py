@@ -126,9 +126,14 @@ class Coordinates:
         goal = target if target in frame.columns else None
         named = cast(pd.DataFrame, frame[[column.name for column in shared]])
         mine = known_columns(named, part, goal)
-        # A target is a class here if it is one in the private table.
-        plan = replace(plan_at(mine, len(frame), _PUBLIC_NOISE, 0.5), delta=0.5)
-        return {column.name: column for column in describe_public(named, mine, plan)}
+        # Nothing has to be hidden: a category needs no more rows than two.
+        plan = plan_at(mine, len(frame), _PUBLIC_NOISE, 0.5)
+        made = describe_public(named, mine, plan)
+        # Sensitive rows may lack what no public row does.
+        return {
+            column.name: column if column.target or column.declared is not None else replace(column, nullable=True)
+            for column in made
+        }
 
     # ---- what it says ----------------------------------------------------------------------------------------
 
