@@ -16,7 +16,7 @@ from test_mechanism_audit import HalvedNoise, epsilon_lower_bound  # pyright: ig
 
 from understudy.privacy import Budget, compose
 from understudy.tables import Column, Schema
-from understudy.tables.coordinates import Coordinates, Known, Plan, plan_within
+from understudy.tables.coordinates import Coordinates, Known, Plan, ladder, plan_within
 from understudy.tables.coordinates import release as private_side
 from understudy.tables.coordinates.looks import OpenLook
 from understudy.tables.coordinates.tally import tally
@@ -55,28 +55,23 @@ def _scores(monkeypatch: pytest.MonkeyPatch, canary: bool, halve: bool, releases
     present = frame if canary else frame.iloc[:-1]
     Coordinates.release(present, schema, budget, noise=plan.noise / math.sqrt(releases), rows=ROWS)
     monkeypatch.undo()
-    cells = _canary_cells(frame, schema)
-    assert len(looks) == len(cells) == 2
+    cells = _canary_cells(frame)
+    assert len(looks) == len(cells) == 3
     scores = np.zeros(releases)
     for (noisy, sigma), cell in zip(looks, cells, strict=True):
-        # A few columns are taken for whole numbers, by their noise: they have other cells, and tell nothing here.
+        # The noise makes a few columns whole numbers, or cuts a cell: they have other cells, and tell nothing here.
         usual = max({len(part) for part in noisy}, key=[len(part) for part in noisy].count)
         scores += np.array([part[cell] if len(part) == usual else 0 for part in noisy]) / sigma**2
     return scores
 
 
-def _canary_cells(frame: pd.DataFrame, schema: Schema) -> list[int]:
-    """Where the canary stands in the readings and in the first histogram of a column."""
-    from understudy.tables.coordinates import ladder
-
+def _canary_cells(frame: pd.DataFrame) -> list[int]:
+    """Where the canary stands in the readings and in the two rounds of a column, of which the second has the same cells."""
     counted = tally(frame.iloc[-1:, 0])
     plan = plan_within([ALONE], ROWS, 1.0, DELTA)
     edges = ladder.bounded((0.0, 10.0), 0.0, plan.bins)
-    del schema
-    return [
-        int(np.flatnonzero(counted.readings())[0]),
-        int(np.flatnonzero(counted.ordered("number", 0.0).histogram(edges))[0]),
-    ]
+    cell = int(np.flatnonzero(counted.ordered("number", 0.0).histogram(edges))[0])
+    return [int(np.flatnonzero(counted.readings())[0]), cell, cell]
 
 
 def _measured(monkeypatch: pytest.MonkeyPatch, *, halve: bool, releases: int) -> tuple[float, float]:

@@ -78,7 +78,7 @@ def test_people_get_a_table_with_histograms(capsys: pytest.CaptureFixture[str], 
 
 def test_what_did_not_stand_out_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "few.csv"
-    path.write_text("name,size\nann,1\nbob,2\n", encoding="utf-8")
+    path.write_text("name,size,a,b,c,d\nann,1,1,1,1,1\nbob,2,2,2,2,2\n", encoding="utf-8")
     code, out, _ = cli(capsys, path, "--epsilon", "0.1")
     assert code == 0
     assert "Nothing stood out of the noise in" in out

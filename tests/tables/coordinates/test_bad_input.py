@@ -47,7 +47,7 @@ def test_so_is_a_hostile_column_of_a_numeric_type(name: str) -> None:
 
 def test_an_empty_table_is_described() -> None:
     frame = pd.DataFrame({"x": pd.Series(dtype=np.float64), "c": pd.Series(dtype="str"), "d": pd.Series(dtype=object)})
-    found = _describe(frame, 1.0)
+    found = _describe(frame, 1.0, unsafe_noise_seed=1)
     assert found.rows == 0
     assert not found["x"].found
 
@@ -93,8 +93,8 @@ def test_a_schema_for_a_column_that_is_not_there_is_refused() -> None:
         Coordinates.release(pd.DataFrame({"age": [1]}), schema, Budget(1.0, 1e-6))
 
 
-def _describe(frame: pd.DataFrame, epsilon: float) -> Coordinates:
-    found = Coordinates.release(frame, None, Budget(epsilon, 1e-6))
+def _describe(frame: pd.DataFrame, epsilon: float, unsafe_noise_seed: int | None = None) -> Coordinates:
+    found = Coordinates.release(frame, None, Budget(epsilon, 1e-6, unsafe_noise_seed=unsafe_noise_seed))
     found.schema.require_complete()
     rng = np.random.default_rng(0)
     again = Coordinates.from_dict(found.to_dict())

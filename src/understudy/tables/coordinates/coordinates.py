@@ -222,7 +222,11 @@ class Coordinates:
         return Ranked(numbers, missing, codes)
 
     def values(self, ranked: Ranked) -> pd.DataFrame:
-        """Rows from ranks and codes: the inverse of `ranks`, exact for grids and labels."""
+        """Rows from ranks and codes: the inverse of `ranks`, on the grid and within the bounds.
+
+        Labels come back exactly, and so do values of a grid but for the thinnest tails: a rank tells a millionth of the
+        rows, and no less.
+        """
         cells = np.empty((len(ranked.codes), len(self.columns)), order="F")
         for at, place in enumerate(self.ordered):
             places = self.columns[place].marginal.places(special.ndtr(ranked.numbers[:, at]))

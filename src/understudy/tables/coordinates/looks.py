@@ -22,7 +22,8 @@ from understudy.tables.coordinates.plan import Plan
 from understudy.tables.coordinates.readings import TRUTH_WORDS
 from understudy.tables.coordinates.tally import Tally
 
-_FIRST_PARTS = 64
+# Of declared bounds, in the first round.
+_MOST_PARTS = 64
 
 
 class Look(Protocol):
@@ -59,7 +60,7 @@ class OrderedLook:
         self._found = known.bounds is not None
         self._tiny = TINY
         if known.bounds is not None:
-            parts = plan.bins if rounds == 1 else min(plan.bins, _FIRST_PARTS)
+            parts = min(plan.bins, _MOST_PARTS)
             self._edges = bounded(known.bounds, self._step, parts, log=known.log)
             self._tiny = zero_width(*known.bounds)
         elif decided.kind == "datetime":

@@ -20,7 +20,8 @@ READINGS_SHARE = 0.15
 DELTA_SHARE = 0.25
 """The part of delta for categories that nobody declared."""
 _TOLERANCE = 1e-3
-# From so many deviations of the noise in rows on, a second and a third refinement pays.
+# Where the rows are is found in one round and looked at in a second; from so many deviations of the noise in rows on, a
+# third and a fourth pay.
 _ONE_MORE = (100.0, 2000.0)
 _FEWEST_BINS, _MOST_BINS = 4, 256
 
@@ -94,8 +95,8 @@ def plan_at(known: Sequence[Known], rows: int, noise: float, delta: float) -> Pl
     asked = sum(column.asks for column in known)
     share = 1 - READINGS_SHARE if asked else 1.0
     signal = rows / (noise * math.sqrt(max(len(known), 1) / share))
-    refined = 1 + sum(signal >= enough for enough in _ONE_MORE)
-    rounds = tuple(1 if column.settled else refined if column.bounds is not None else refined + 1 for column in known)
+    refined = 2 + sum(signal >= enough for enough in _ONE_MORE)
+    rounds = tuple(1 if column.settled else refined for column in known)
     publishing = sum(column.publishes for column in known)
     return Plan(rows, noise, asked, rounds, publishing, delta if publishing else 0.0)
 

@@ -7,7 +7,7 @@ import numpy as np
 # The further a cell lies from what is found already, the more it must stand out of the noise.
 _NEAR = (1.3, 2.3, 3.3)
 _FAR = 4.0
-_FIRST = 3.0
+_FIRST = 3.5
 _WIDE, _SPARSE, _CLEAR, _DROWNS = 0.4, 0.1, 4.0, 1.0
 _TAIL = 4.0
 _UNSEEN = 1.0
