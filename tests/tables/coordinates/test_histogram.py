@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from understudy.privacy import GaussianEvent
 from understudy.tables.coordinates import reach
 from understudy.tables.coordinates.histogram import Level, estimate, proportions, refine, simplex
 from understudy.tables.coordinates.known import Known
@@ -136,7 +137,7 @@ def test_the_plan_follows_from_public_sizes() -> None:
     assert small.rounds == (2, 1, 2)
     assert large.rounds == (4, 1, 4)
     assert (small.asked, small.publishing) == (2, 1)
-    precision = sum(e.count / e.noise_multiplier**2 for e in large.events() if hasattr(e, "noise_multiplier"))
+    precision = sum(e.count / e.noise_multiplier**2 for e in large.events() if isinstance(e, GaussianEvent))
     assert precision == pytest.approx(1 / large.noise**2)
     assert plan_at(known, 100, 2.0, 1e-6).delta == 1e-6
     assert plan_at(known[:2], 100, 2.0, 1e-6).delta == 0
