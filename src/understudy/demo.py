@@ -199,7 +199,10 @@ def _made(what: str, folder: Path, score: float, real: float, metric: str) -> Ma
 def _look(tables: _Tables, ledger: str, folder: Path) -> OneLook:
     """Touches private data: one look at the rows that play the sensitive ones, and two releases from it."""
     held = Ledger(ledger).reserve(DATASET, epsilon=LOOK_EPSILON, delta=DELTA, purpose="one look")
-    distiller = OneLook(LOOK_EPSILON, DELTA, PER_CLASS, steps=300, batch=500, samples=SYNTHETIC_ROWS, random_state=0)
+    descent = {"steps": 300, "batch": 500, "samples": SYNTHETIC_ROWS}
+    distiller = OneLook.from_settings(
+        epsilon=LOOK_EPSILON, delta=DELTA, per_class=PER_CLASS, descent=descent, random_state=0
+    )
     distiller.fit(tables.private, tables.target, tables.schema)
     distiller.generator_.save(folder / "generator")
     distiller.save(folder / "distilled")

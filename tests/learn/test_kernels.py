@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from understudy.errors import InputError
-from understudy.learn.kernels import RBF, ReLUKernel, gram, own_gram, slopes, squares
+from understudy.learn.kernels import RBF, ReLUKernel, derivatives, gram, own_gram, squares
 from understudy.learn.krr import KernelRidge, factorise, one_hot
 
 
@@ -71,11 +71,11 @@ def test_float32_agrees_with_float64(kind: Any, depth: int) -> None:
 
 
 @pytest.mark.parametrize("kernel", [ReLUKernel(3, 2), RBF(1.5)])
-def test_slopes_are_those_of_differences(kernel: Any) -> None:
+def test_derivatives_are_those_of_differences(kernel: Any) -> None:
     with jax.enable_x64(True):
         x, y = (jnp.asarray(_points(4, 3, seed), jnp.float64) for seed in (0, 1))
         dot, left, right = x @ y.T, squares(x)[:, None] * jnp.ones((1, 4)), squares(y)[None] * jnp.ones((4, 1))
-        _, by_dot, by_left = slopes(kernel, dot, left, right)
+        _, by_dot, by_left = derivatives(kernel, dot, left, right)
         h = 1e-6
         around = (kernel.value(dot + h, left, right) - kernel.value(dot - h, left, right)) / (2 * h)
         np.testing.assert_allclose(by_dot, around, rtol=1e-5)
@@ -93,7 +93,7 @@ def test_the_diagonal_is_the_limit_of_the_kernel() -> None:
 def _all(x: jax.Array) -> tuple[jax.Array, ...]:
     kernel, square = ReLUKernel(4), squares(x)
     matrix = own_gram(kernel, x)
-    return matrix, factorise(matrix, 1e-7).factor, *slopes(kernel, x @ x.T, square[:, None], square[None])
+    return matrix, factorise(matrix, 1e-7).factor, *derivatives(kernel, x @ x.T, square[:, None], square[None])
 
 
 @settings(max_examples=30)

@@ -16,7 +16,7 @@ from jaxtyping import Array
 
 # Differences of neighbours are small beside brightness; these weights make both of a size.
 _EDGE_WEIGHT, _BRIGHT_WEIGHT = 1.5, 0.5
-# Added below the square root, whose slope would be infinite at 0.
+# Added below the square root, whose gradient would be infinite at 0.
 _SOFT = 1e-3
 
 
@@ -39,14 +39,14 @@ class EdgeMap:
         beyond = jnp.pad(grey, ((0, 0), (0, 1), (0, 1)))
         down, right = beyond[:, 1:, :-1] - grey, beyond[:, :-1, 1:] - grey
         angles = 2 * math.pi * np.arange(self.directions) / self.directions
-        slopes = down[..., None] * np.sin(angles, dtype=np.float32) + right[..., None] * np.cos(
+        gradients = down[..., None] * np.sin(angles, dtype=np.float32) + right[..., None] * np.cos(
             angles, dtype=np.float32
         )
-        planes = jnp.concatenate([_EDGE_WEIGHT * jnp.maximum(slopes, 0), _BRIGHT_WEIGHT * images], axis=3)
+        planes = jnp.concatenate([_EDGE_WEIGHT * jnp.maximum(gradients, 0), _BRIGHT_WEIGHT * images], axis=3)
         rows, columns = (jnp.asarray(self._tents(side)) for side in grey.shape[1:])
         cells = jnp.einsum("ay,nyxd,bx->nabd", rows, planes, columns).reshape(len(images), -1)
         found = jnp.sqrt(jnp.maximum(cells, 0) + _SOFT) - math.sqrt(_SOFT)
-        # A black image has no direction: its features are 0, and the slope of its length is kept finite.
+        # A black image has no direction: its features are 0, and the gradient of its length is kept finite.
         return found / jnp.sqrt(jnp.maximum(jnp.sum(found**2, axis=1, keepdims=True), 1e-6))
 
     def _cells(self, side: int) -> int:

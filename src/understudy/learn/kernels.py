@@ -64,10 +64,10 @@ class ReLUKernel:
             root = jnp.sqrt(first * second)
             root = jnp.maximum(root, jnp.finfo(root.dtype).tiny)
             cosine = jnp.clip(covariance / root, -1, 1)
-            slope = weight * _step(cosine) / (2 * math.pi)
+            by_covariance = weight * _step(cosine) / (2 * math.pi)
             covariance = weight * root * _ramp(cosine) / (2 * math.pi) + bias
             first, second = weight * first / 2 + bias, weight * second / 2 + bias
-            tangent = covariance + tangent * slope
+            tangent = covariance + tangent * by_covariance
         return tangent if self.kind == "ntk" else covariance
 
     def diagonal(self, square: Array) -> Array:
@@ -100,7 +100,7 @@ def gram(kernel: Kernel, x: Array, y: Array) -> Array:
 def own_gram(kernel: Kernel, x: Array) -> Array:
     """k(x_i, x_j) within one set, exact on the diagonal."""
     square, same = squares(x), jnp.eye(len(x), dtype=bool)
-    # Off the cusp before phi is taken: its slope there is infinite, and zero times that is no number.
+    # Off the cusp before phi is taken: its derivative there is infinite, and zero times that is no number.
     dot = jnp.where(same, 0, x @ x.T)
     return jnp.where(same, kernel.diagonal(square)[:, None], kernel.value(dot, square[:, None], square[None]))
 
@@ -109,7 +109,7 @@ def squares(x: Array) -> Array:
     return jnp.sum(x * x, axis=1)
 
 
-def slopes(kernel: Kernel, dot: Array, left: Array, right: Array) -> tuple[Array, Array, Array]:
+def derivatives(kernel: Kernel, dot: Array, left: Array, right: Array) -> tuple[Array, Array, Array]:
     """phi, and its derivatives by x·y and by |x|², elementwise."""
     one = jnp.ones_like(dot)
     left, right = jnp.broadcast_to(left, dot.shape), jnp.broadcast_to(right, dot.shape)
@@ -138,6 +138,6 @@ def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
 @_step.defjvp
 def _(primals: Any, tangents: Any) -> tuple[Array, Array]:
     (cosine,) = primals
-    # The true slope is infinite at t = 0; two points that close are one to rounding, and any finite number will do.
+    # The true derivative is infinite at t = 0; two points that close are one to rounding, and any finite number will do.
     gap = jnp.maximum((1 - cosine) * (1 + cosine), 8 * jnp.finfo(cosine.dtype).eps)
     return _step(cosine), tangents[0] / jnp.sqrt(gap)

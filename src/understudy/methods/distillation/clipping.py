@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from understudy.learn.kernels import Kernel, slopes, squares
+from understudy.learn.kernels import Kernel, derivatives, squares
 from understudy.learn.krr import factorise
 
 
@@ -56,12 +56,12 @@ def terms(
     m = len(support)
     square, same = squares(support), jnp.eye(m, dtype=bool)
     gamma = support @ support.T
-    value, by_dot, by_left = slopes(kernel, jnp.where(same, 0, gamma), square[:, None], square[None])
+    value, by_dot, by_left = derivatives(kernel, jnp.where(same, 0, gamma), square[:, None], square[None])
     own, kappa = jax.jvp(kernel.diagonal, (square,), (jnp.ones_like(square),))
     by_dot, by_left = jnp.where(same, 0, by_dot), jnp.where(same, 0, by_left)
     solved = factorise(jnp.where(same, own[:, None], value), ridge)
     cross = support @ points.T
-    k, g, h = slopes(kernel, cross, square[:, None], squares(points)[None])
+    k, g, h = derivatives(kernel, cross, square[:, None], squares(points)[None])
     alpha = solved.solve(labels)
     residual = targets.T - alpha.T @ k
     a, beta = alpha @ residual, solved.solve(k)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 
 from understudy.errors import InputError
 from understudy.images import ImageDataset
@@ -135,9 +136,13 @@ class Distiller(Estimator):
         self._check_records(table)
         if not given.missing():
             self._fits(TableDomain(given), len(table))
+        frame, complete, public = self._complete(table, given, budget)
+        return Records(frame, self._fits(TableDomain(complete), len(table)), budget, key, tell, public)
+
+    def _complete(self, table: pd.DataFrame, given: Schema, budget: Budget) -> tuple[pd.DataFrame, Schema, str]:
+        """Touches private data: rows that fit a complete schema, that schema, and what was public of it before."""
         rows = take_in(table, given, getattr(self, "schema_epsilon_share", 0.0), self._seed(), budget, Run())
-        domain = self._fits(TableDomain(rows.schema), len(table))
-        return Records(rows.frame, domain, budget, key, tell, rows.assumed_public)
+        return rows.frame, rows.schema, rows.assumed_public
 
     def _fits(self, domain: Domain, rows: int) -> Domain:
         wanted = self.per_class * len(domain.classes)

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
+import pandas as pd
 
 from understudy.errors import InputError
 from understudy.images import ImageDataset
@@ -25,9 +26,11 @@ from understudy.methods.distillation.training import RATE_OR_ZERO, Descent, Supp
 from understudy.methods.image_moments import ImageMoments
 from understudy.methods.image_moments.sampler import Samples
 from understudy.methods.moments import MomentsGenerator
+from understudy.privacy import Budget
 from understudy.privacy.prepaid import pay_for_steps
 from understudy.privacy.share import BudgetShare
 from understudy.release.settings import Settings, or_none, positive, setting, share, truth, whole
+from understudy.tables import Schema
 
 # Ten times so many samples show along which axes labels are fitted.
 _SHOWN = 1000
@@ -113,14 +116,25 @@ class OneLook(Distiller):
             return self._learn_images(records)
         return self._learn_table(records)
 
+    def _complete(self, table: pd.DataFrame, given: Schema, budget: Budget) -> tuple[pd.DataFrame, Schema, str]:
+        """Touches private data: the look of `MomentsGenerator`, which completes the schema too.
+
+        `generator_` is as public as the set that is distilled from it, and paid for by the same look.
+        """
+        generator = MomentsGenerator(
+            budget.epsilon,
+            budget.delta,
+            schema_epsilon_share=self.schema_epsilon_share,
+            random_state=self.random_state,
+        )
+        self.generator_ = generator.fit(table, schema=given, budget=budget)
+        return table, generator.schema_, generator.certificate_.body["assumed_public"][0]
+
     def _learn_table(self, records: Records) -> DistilledSet:
-        """Touches private data: the look of `MomentsGenerator`; the rest works on its samples."""
+        """Works on samples of the look alone."""
         assert isinstance(records.domain, TableDomain)
-        generator = MomentsGenerator(random_state=self.random_state)
-        # As public as the set that is distilled from it, and paid for by the same look.
-        self.generator_ = generator.fit(records.data, schema=records.domain.schema, budget=records.budget)
         count = max(self.per_class, self.descent.samples)
-        domain, start, rows = table_start(generator, records.domain, self.per_class, count, self.random_state)
+        domain, start, rows = table_start(self.generator_, records.domain, self.per_class, count, self.random_state)
         support = distil(rows, start, self.descent, records.key, records.tell)
         return DistilledSet(domain, support, {"post_processing_of": "generator/moments"})
 
@@ -129,7 +143,9 @@ class OneLook(Distiller):
         budget = records.budget
         share = 1 - self.refine_share - self.label_share
         first = BudgetShare(budget, share * budget.epsilon, budget.delta * (1 - self.refine_share / 2))
-        generator = ImageMoments(edges=0.0, random_state=self.random_state, **asdict(self.look))
+        generator = ImageMoments(
+            first.epsilon, first.delta, edges=0.0, random_state=self.random_state, **asdict(self.look)
+        )
         generator.fit(records.data, budget=first)
         start = image_start(generator, records.domain, self.per_class, self.random_state)
         source = Samples(generator.mixture_, self.look.affine() if self.descent.deform else None)
