@@ -21,7 +21,7 @@ from understudy.privacy import Budget
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Run
 from understudy.release.estimator import Estimator
-from understudy.release.intake import check_table, take_in
+from understudy.release.intake import Intake, check_table, take_in
 from understudy.tables import Schema
 
 Tell = Callable[[int, int], None]
@@ -136,13 +136,13 @@ class Distiller(Estimator):
         self._check_records(table)
         if not given.missing():
             self._fits(TableDomain(given), len(table))
-        frame, complete, public = self._complete(table, given, budget)
-        return Records(frame, self._fits(TableDomain(complete), len(table)), budget, key, tell, public)
+        rows = self._complete(table, given, budget)
+        domain = self._fits(TableDomain(rows.schema), len(table))
+        return Records(rows.frame, domain, budget, key, tell, rows.assumed_public)
 
-    def _complete(self, table: pd.DataFrame, given: Schema, budget: Budget) -> tuple[pd.DataFrame, Schema, str]:
-        """Touches private data: rows that fit a complete schema, that schema, and what was public of it before."""
-        rows = take_in(table, given, getattr(self, "schema_epsilon_share", 0.0), self._seed(), budget, Run())
-        return rows.frame, rows.schema, rows.assumed_public
+    def _complete(self, table: pd.DataFrame, given: Schema, budget: Budget) -> Intake:
+        """Touches private data: the table with its schema complete, what that lacked paid for."""
+        return take_in(table, given, getattr(self, "schema_epsilon_share", 0.0), self._seed(), budget, Run())
 
     def _fits(self, domain: Domain, rows: int) -> Domain:
         wanted = self.per_class * len(domain.classes)

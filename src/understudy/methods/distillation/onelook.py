@@ -29,6 +29,8 @@ from understudy.methods.moments import MomentsGenerator
 from understudy.privacy import Budget
 from understudy.privacy.prepaid import pay_for_steps
 from understudy.privacy.share import BudgetShare
+from understudy.release.driver import Run
+from understudy.release.intake import Intake
 from understudy.release.settings import Settings, or_none, positive, setting, share, truth, whole
 from understudy.tables import Schema
 
@@ -116,7 +118,7 @@ class OneLook(Distiller):
             return self._learn_images(records)
         return self._learn_table(records)
 
-    def _complete(self, table: pd.DataFrame, given: Schema, budget: Budget) -> tuple[pd.DataFrame, Schema, str]:
+    def _complete(self, table: pd.DataFrame, given: Schema, budget: Budget) -> Intake:
         """Touches private data: the look of `MomentsGenerator`, which completes the schema too.
 
         `generator_` is as public as the set that is distilled from it, and paid for by the same look.
@@ -128,7 +130,7 @@ class OneLook(Distiller):
             random_state=self.random_state,
         )
         self.generator_ = generator.fit(table, schema=given, budget=budget)
-        return table, generator.schema_, generator.certificate_.body["assumed_public"][0]
+        return Intake(table, generator.schema_, given.missing(), self._seed(), budget, Run())
 
     def _learn_table(self, records: Records) -> DistilledSet:
         """Works on samples of the look alone."""
