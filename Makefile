@@ -33,11 +33,11 @@ docs: $(STAMP)
 	@echo "The documentation is in site/index.html"
 
 bench-quick: $(STAMP)
-	$(BIN)/python -m pytest benchmarks -o addopts="" -o python_files="bench_*.py" --benchmark-only
+	$(BIN)/python -m benchmarks run accounting ensemble demo --out .benchmarks
 
-# Other people's synthesisers, each in an environment of its own (benchmarks/peers/compare.py drives them).
+# Other people's synthesisers, each in an environment of its own (`python -m benchmarks run peers` drives them).
 peers: $(STAMP)
-	-for name in smartnoise dpmm; do $(BIN)/python benchmarks/peers/make_env.py $$name; done
+	-for name in smartnoise dpmm; do $(BIN)/python -m benchmarks.peers.make_env $$name; done
 
 lock:
 	$(BIN)/python -m pip install --quiet uv

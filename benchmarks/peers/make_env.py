@@ -1,6 +1,6 @@
 """Make the virtual environment of a peer: other people's packages never become dependencies of this one.
 
-    python benchmarks/peers/make_env.py NAME [--python PATH]
+    python -m benchmarks.peers.make_env NAME
 
 NAME.txt in `requirements/` lists what is installed; the environment is `.venvs/NAME`, which git ignores. Prints the
 path of its interpreter, which benchmarks start as a process of its own. An environment made from the same list is kept.
@@ -8,7 +8,6 @@ path of its interpreter, which benchmarks start as a process of its own. An envi
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import shutil
 import subprocess
@@ -28,7 +27,7 @@ def known() -> list[str]:
     return sorted(path.stem for path in (HERE / "requirements").glob("*.txt"))
 
 
-def make(name: str, python: str = sys.executable) -> Path:
+def make(name: str) -> Path:
     """The interpreter of the environment `name`, made first if it is not there or its list has changed."""
     listed = HERE / "requirements" / f"{name}.txt"
     if not listed.is_file():
@@ -39,7 +38,7 @@ def make(name: str, python: str = sys.executable) -> Path:
     if stamp.is_file() and stamp.read_text() == digest:
         return interpreter(name)
     shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     pip = [str(interpreter(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "-r", str(listed)], check=True)
     stamp.write_text(digest)
@@ -47,8 +46,4 @@ def make(name: str, python: str = sys.executable) -> Path:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Make the virtual environment of a peer.")
-    parser.add_argument("name", help="one of: " + ", ".join(known()))
-    parser.add_argument("--python", default=sys.executable, help="the interpreter to make it with")
-    given = parser.parse_args()
-    print(make(given.name, given.python))
+    print(make(sys.argv[1] if len(sys.argv) > 1 else ""))

@@ -86,13 +86,13 @@ def dpmm(method: str, rows: pd.DataFrame, meta: dict[str, Any]) -> tuple[pd.Data
 
 def understudy(method: str, meta: dict[str, Any], folder: Path) -> tuple[pd.DataFrame, float]:
     """Ours, in a process of its own like the others; from the table itself, by its public schema."""
-    from understudy.benchmarks.synthetic import make
+    sys.path.append(str(Path(__file__).parents[2]))
+    from benchmarks.methods import make
     from understudy.tables import Schema, read_table
 
     train, schema = read_table(folder / "train.parquet"), Schema.read(folder / "schema.json")
-    settings = {"method": method, "epsilon": meta["epsilon"]}
     began = time.process_time()
-    generator = make(settings, meta["seed"], len(train)).fit(train, schema=schema)
+    generator = make(method, meta["epsilon"], meta["seed"]).fit(train, schema=schema)
     fitted = time.process_time() - began
     return generator.sample(meta["rows"], random_state=meta["seed"]), fitted
 
@@ -108,7 +108,7 @@ def main(library: str, method: str, folder: Path) -> None:
         before = _peak()
         made, seconds = (smartnoise if library == "smartnoise" else dpmm)(method, rows, meta)
         made.to_csv(folder / "made.csv", index=False)
-    facts = {"fit_seconds": seconds, "peak_memory_mb": _peak(), "memory_before_mb": before}
+    facts = {"fit_seconds": seconds, "peak_memory_mb": round(_peak()), "memory_before_mb": round(before)}
     (folder / "facts.json").write_text(json.dumps(facts))
 
 

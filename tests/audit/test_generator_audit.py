@@ -1,6 +1,6 @@
 """Whole fits under attack: what the releases prove stays below the claim, and missing noise is noticed.
 
-`benchmarks/audit_generators.py` does the same with a thousand fits a side and more, for every method and mode.
+`python -m benchmarks run generators-audit --size full` does the same with a thousand fits a side and more, for every method and mode.
 """
 
 from __future__ import annotations

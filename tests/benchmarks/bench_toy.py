@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from understudy.benchmarks.declare import Benchmark, Measured, Part, Quote, Size
+from benchmarks.declare import Benchmark, Measured, Part, Quote, Size
 
 
 def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from understudy.benchmarks import registry
-from understudy.benchmarks.declare import Quote
-from understudy.benchmarks.result import read, rows, summary
+from benchmarks import registry
+from benchmarks.declare import Quote
+from benchmarks.result import RESULTS, Results, merge, quoted, read, summary
 from understudy.errors import InputError
 
 values = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30)
@@ -36,7 +38,7 @@ def test_the_interval_is_students() -> None:
 def test_an_interval_of_scores_stays_where_scores_can_be() -> None:
     quotes = tuple(Quote("T", "a row", metric, "part", "key") for metric in ("AUROC", "seconds"))
     benchmark = replace(registry.get("pima"), quotes=quotes)
-    score, seconds = rows(benchmark, {"part": {"key": summary([0.1, 0.9])}}, {})
+    score, seconds = quoted(benchmark, [{"part": "part", "name": "key", **summary([0.1, 0.9])}], {})
     assert (score["low"], score["high"]) == (0.0, 1.0)
     assert seconds["low"] < 0 < 1 < seconds["high"]
 
@@ -66,7 +68,7 @@ def test_curves_are_summarised_point_by_point() -> None:
 
 
 def test_unreadable_results_say_why(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="understudy bench run"):
+    with pytest.raises(InputError, match="python -m benchmarks run"):
         read(tmp_path / "none.json")
     broken = tmp_path / "broken.json"
     broken.write_text("{")
@@ -75,8 +77,8 @@ def test_unreadable_results_say_why(tmp_path: Path) -> None:
     broken.write_text("[]")
     with pytest.raises(InputError, match="not the result of a benchmark"):
         read(broken)
-    broken.write_text(json.dumps({"format": 99, "rows": [], "measured": {}, "benchmark": "pima"}))
-    with pytest.raises(InputError, match="format 99"):
+    broken.write_text(json.dumps({"format": 99, "command": "c", "benchmark": "pima"}))
+    with pytest.raises(InputError, match="another format than 2"):
         read(broken)
 
 
@@ -86,6 +88,9 @@ def test_every_benchmark_is_whole() -> None:
         assert benchmark.id == name
         parts = {part.name: part for size in ("quick", "full") for part in benchmark.parts(size, 3)}
         assert {quote.part for quote in benchmark.quotes} <= set(parts)
+        assert len(benchmark.parts("full", 3)) == len({part.name for part in benchmark.parts("full", 3)})
+        if not benchmark.quotes:
+            assert all(part.together == 1 for part in parts.values()), "a run has one seed"
         for part in parts.values():
             assert [repeat for batch in part.batches() for repeat in batch] == list(
                 range(part.first, part.first + part.repeats)
@@ -95,3 +100,44 @@ def test_every_benchmark_is_whole() -> None:
             assert callable(part.function())
     with pytest.raises(InputError, match="no benchmark 'nothing'"):
         registry.get("nothing")
+
+
+def test_tables_come_back_as_they_were_written(tmp_path: Path) -> None:
+    rows = [{"a": 1, "b": None, "c": [0.5, None]}, {"a": 2, "b": "text", "c": None}]
+    Results({"benchmark": "x", "size": "full", "command": "c"}, {"runs": rows}, ("a",)).write(tmp_path / "x.json")
+    back = read(tmp_path / "x.json")
+    assert back.table("runs") == rows
+    assert (back.facts, back.about["command"], back.table("none")) == (("a",), "c", [])
+    assert len((tmp_path / "x.json").read_text().splitlines()) == 10, "one row a line"
+
+
+def test_results_of_two_benchmarks_are_not_one() -> None:
+    one, two = (Results({"benchmark": name, "size": "full", "command": "c"}) for name in ("x", "y"))
+    with pytest.raises(InputError, match="x and y are not one"):
+        merge([one, two])
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_every_result_on_disk_can_be_read_and_says_how_it_was_made(path: Path) -> None:
+    result = read(path)
+    assert path.name == f"{result.about['benchmark']}-{result.about['size']}.json"
+    assert {"title", "command", "machine"} <= set(result.about)
+    assert any(result.tables.values())
+    if result.table("measured"):
+        made = quoted(
+            registry.get(result.about["benchmark"]), result.table("measured"), result.about.get("lacking", {})
+        )
+        assert [_known(row) for row in made] == [_known(row) for row in result.table("rows")], (
+            "what was measured is what is shown"
+        )
+
+
+def _known(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def test_the_library_does_not_know_its_benchmarks() -> None:
+    sources = sorted((RESULTS.parents[1] / "src").rglob("*.py"))
+    assert sources
+    for file in sources:
+        assert not re.search(r"^\s*(?:from|import) benchmarks\b", file.read_text("utf-8"), re.MULTILINE), file

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from bench_toy import BENCHMARK, benchmark
 
-from understudy.benchmarks import cache, runner
-from understudy.benchmarks.declare import Part
-from understudy.benchmarks.result import read
+from benchmarks import cache, runner
+from benchmarks.declare import Part
+from benchmarks.result import read
+from benchmarks.runner import Options
 from understudy.errors import InputError
 
 PARTIAL = ".toy-quick.partial.jsonl"
@@ -29,16 +30,16 @@ def ran(diary: Path) -> list[int]:
 def test_a_run_says_all_that_a_reader_needs(tmp_path: Path, diary: Path) -> None:
     result = runner.run(BENCHMARK, out=tmp_path / "out", jobs=1)
     assert ran(diary) == [0, 1, 2, 3, 4]
-    (row,) = result.rows
+    (row,) = result.table("rows")
     assert (row["paper"], row["mean"], row["repeats"], row["unsafe"]) == (0.6, 0.52, 5, "on purpose")
-    assert row["epsilon"] == {"paper": 1.0, "unconditional": 2.0, "data_dependent": 1.5}
+    assert (row["paper_epsilon"], row["epsilon"], row["data_dependent"]) == (1.0, 2.0, 1.5)
     assert row["low"] < row["mean"] < row["high"]
     assert result.measured("toy", "curve")["mean"] == [2.0, 1.0]
-    assert result.body["command"] == "understudy bench run toy --size quick"
-    assert set(result.body["machine"]) == {"cpu", "cores", "memory_gib", "system", "processes"}
-    assert result.body["lacking"] == {}
-    assert {"understudy", "python", "numpy"} <= set(result.body["versions"])
-    assert read(tmp_path / "out" / "toy-quick.json").body == result.body
+    assert result.about["command"] == "python -m benchmarks run toy --size quick"
+    assert {"cpu", "cores", "memory_gib", "system", "processes"} <= set(result.about["machine"])
+    assert result.about["lacking"] == {}
+    assert {"understudy", "python", "numpy"} <= set(result.about["versions"])
+    assert read(tmp_path / "out" / "toy-quick.json").table("measured") == result.table("measured")
     assert not (tmp_path / "out" / PARTIAL).exists()
 
 
@@ -54,8 +55,8 @@ def test_an_interrupted_run_goes_on_where_it_stopped(
     diary.write_text("")
     result = runner.run(BENCHMARK, out=tmp_path, jobs=1)
     assert ran(diary) == [2, 3, 4]
-    assert result.body["resumed_batches"] == 1
-    assert result.rows[0]["mean"] == 0.52
+    assert result.about["resumed_batches"] == 1
+    assert result.table("rows")[0]["mean"] == 0.52
 
 
 def test_what_was_kept_is_used_only_for_the_very_same_measurement(tmp_path: Path) -> None:
@@ -73,22 +74,22 @@ def test_what_was_kept_is_used_only_for_the_very_same_measurement(tmp_path: Path
 
 def test_a_half_written_line_costs_one_batch_and_no_more(tmp_path: Path) -> None:
     store = cache.Cache(tmp_path / "kept")
-    store.add("a", cache.Batch([{"accuracy": 1.0}], 0.1))
+    store.add_batch("a", cache.Batch([{"accuracy": 1.0}], 0.1))
     with store.path.open("a") as file:
         file.write('{"key": "b", "measured": [{"accu')
-    store.add("c", cache.Batch([{"accuracy": 3.0}], 0.1))
+    store.add_batch("c", cache.Batch([{"accuracy": 3.0}], 0.1))
     again = cache.Cache(tmp_path / "kept")
-    assert again.get("a") == cache.Batch([{"accuracy": 1.0}], 0.1)
-    assert again.get("b") is None
-    assert again.get("c") == cache.Batch([{"accuracy": 3.0}], 0.1)
+    assert again.batch("a") == cache.Batch([{"accuracy": 1.0}], 0.1)
+    assert again.batch("b") is None
+    assert again.batch("c") == cache.Batch([{"accuracy": 3.0}], 0.1)
 
 
 def test_processes_share_the_work(tmp_path: Path, diary: Path) -> None:
     before = dict(os.environ)
     result = runner.run(BENCHMARK, out=tmp_path, jobs=2, repeats=4)
     assert ran(diary) == [0, 1, 2, 3]
-    assert result.rows[0]["repeats"] == 4
-    assert result.body["command"].endswith("--repeats 4")
+    assert result.table("rows")[0]["repeats"] == 4
+    assert result.about["command"].endswith("--repeats 4")
     assert dict(os.environ) == before, "the one-thread settings are the workers' alone"
 
 
@@ -96,7 +97,7 @@ def test_processes_share_the_work(tmp_path: Path, diary: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_in_a_terminal_loses_nothing(tmp_path: Path, diary: Path) -> None:
     script = (
-        "import sys, bench_toy; from understudy.benchmarks import runner;"
+        "import sys, bench_toy; from benchmarks import runner;"
         "runner.run(bench_toy.ENDLESS, repeats=20, out=sys.argv[1], jobs=2)"
     )
     process = subprocess.Popen(
@@ -136,46 +137,46 @@ def test_a_part_that_forgets_a_repeat_is_an_error(tmp_path: Path, diary: Path) -
 def test_benchmarks_that_run_together_measure_what_they_share_once(tmp_path: Path, diary: Path) -> None:
     twin = replace(benchmark(interrupted_at=3), id="twin", title="A twin")
     wider = replace(benchmark(other=True), id="wider")
-    results = list(runner.run_several([BENCHMARK, twin, wider], out=tmp_path, jobs=1))
-    assert [result.body["benchmark"] for result in results] == ["toy", "twin", "wider"]
+    results = list(runner.run_several([BENCHMARK, twin, wider], Options(out=tmp_path, jobs=1)))
+    assert [result.about["benchmark"] for result in results] == ["toy", "twin", "wider"]
     assert ran(diary) == sorted([0, 1, 2, 3, 4] * 2)
-    assert results[0].rows == results[1].rows
-    assert results[0].body["command"] == "understudy bench run toy twin wider --size quick"
+    assert results[0].table("rows") == results[1].table("rows")
+    assert results[0].about["command"] == "python -m benchmarks run toy twin wider --size quick"
     assert sorted(p.name for p in tmp_path.glob("*.json")) == ["toy-quick.json", "twin-quick.json", "wider-quick.json"]
     assert not list(tmp_path.glob(".*.jsonl"))
     with pytest.raises(InputError, match="no benchmark was named"):
-        runner.run_several([], out=tmp_path)
+        runner.run_several([], Options(out=tmp_path))
 
 
 def test_what_was_kept_can_be_written_as_it_is(tmp_path: Path, diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = replace(benchmark(other=True), id="other")
     with pytest.raises(InputError, match="kept anything"):
-        runner.run_several([BENCHMARK, other], out=tmp_path, jobs=1, as_is=True)
+        runner.run_several([BENCHMARK, other], Options(out=tmp_path, jobs=1, as_is=True))
     monkeypatch.setenv("TOY_INTERRUPTED", "yes")
     with pytest.raises(KeyboardInterrupt):
-        list(runner.run_several([BENCHMARK, other], out=tmp_path, jobs=1))
+        list(runner.run_several([BENCHMARK, other], Options(out=tmp_path, jobs=1)))
     assert ran(diary) == [0, 0, 1, 1, 2], "every part has its first batch before any has its second"
-    toy, second = runner.run_several([BENCHMARK, other], out=tmp_path, jobs=1, as_is=True)
+    toy, second = runner.run_several([BENCHMARK, other], Options(out=tmp_path, jobs=1, as_is=True))
     assert ran(diary) == [0, 0, 1, 1, 2]
     for result in (toy, second):
-        assert result.rows[0]["repeats"] == 2
-        assert result.rows[0]["note"] == "2 of 5 repeats, the run was interrupted"
-        assert result.body["lacking"] == {"toy": "2 of 5 repeats, the run was interrupted"}
+        assert result.table("rows")[0]["repeats"] == 2
+        assert result.table("rows")[0]["note"] == "2 of 5 repeats, the run was interrupted"
+        assert result.about["lacking"] == {"toy": "2 of 5 repeats, the run was interrupted"}
     monkeypatch.delenv("TOY_INTERRUPTED")
-    toy, second = runner.run_several([BENCHMARK, other], out=tmp_path, jobs=1)
-    assert (toy.rows[0]["repeats"], toy.body["lacking"]) == (5, {})
+    toy, second = runner.run_several([BENCHMARK, other], Options(out=tmp_path, jobs=1))
+    assert (toy.table("rows")[0]["repeats"], toy.about["lacking"]) == (5, {})
 
 
 def test_a_part_that_fails_is_a_row_that_says_so(tmp_path: Path, diary: Path) -> None:
     good = replace(benchmark(), id="good")
     bad, fine = sorted(
-        runner.run_several([benchmark(fails="no such\nluck"), good], out=tmp_path, jobs=1),
-        key=lambda r: -len(r.body["lacking"]),
+        runner.run_several([benchmark(fails="no such\nluck"), good], Options(out=tmp_path, jobs=1)),
+        key=lambda r: -len(r.about["lacking"]),
     )
-    row = bad.rows[0]
+    row = bad.table("rows")[0]
     assert (row["mean"], row["repeats"], row["paper"], row["note"]) == (None, 0, 0.6, "failed: ValueError: no such")
-    assert read(tmp_path / "toy-quick.json").body == bad.body
-    assert fine.rows[0]["repeats"] == 5
+    assert read(tmp_path / "toy-quick.json").about == bad.about
+    assert fine.table("rows")[0]["repeats"] == 5
 
 
 def test_only_data_that_a_size_uses_are_asked_for(tmp_path: Path, diary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,3 +188,47 @@ def test_only_data_that_a_size_uses_are_asked_for(tmp_path: Path, diary: Path, m
     asked.clear()
     runner.run(replace(benchmark(), datasets=("adult", "credit")), out=tmp_path, jobs=1)
     assert asked == ["adult", "credit"]
+
+
+def test_a_benchmark_without_quotes_keeps_every_run_and_adds_to_its_file(tmp_path: Path, diary: Path) -> None:
+    plain = replace(benchmark(flavour="a"), quotes=(), summary=lambda runs: [{"runs": len(runs)}], alone=True)
+    plain = replace(plain, parts=lambda size, repeats: [_single("sweet", repeats), _single("sour", repeats)])
+    first = runner.run(plain, out=tmp_path, repeats=2)
+    assert [(row["flavour"], row["seed"]) for row in first.table("runs")] == [
+        ("sweet", 0),
+        ("sweet", 1),
+        ("sour", 0),
+        ("sour", 1),
+    ]
+    assert first.table("summary") == [{"runs": 4}]
+    assert read(tmp_path / "toy-quick.json").table("runs") == first.table("runs")
+    diary.write_text("")
+    more = runner.run(plain, out=tmp_path, repeats=1, first=2, only=("sour",))
+    assert ran(diary) == [2]
+    assert len(more.table("runs")) == 5
+    assert more.table("summary") == [{"runs": 5}]
+    assert [one["command"] for one in more.about["made_by"]] == [
+        'python -m benchmarks run toy --size quick --repeats 1 --first 2 --only "sour"',
+        "python -m benchmarks run toy --size quick --repeats 2",
+    ]
+    diary.write_text("")
+    filled = runner.run(plain, out=tmp_path, repeats=3, fill=True)
+    assert ran(diary) == [2], "of sweet the third, of sour none"
+    assert len(filled.table("runs")) == 6
+    with pytest.raises(InputError, match="there are: sweet; sour"):
+        runner.run(plain, out=tmp_path, only=("bitter",))
+
+
+def _single(flavour: str, repeats: int) -> Part:
+    return Part(flavour, "bench_toy:measure", {"flavour": flavour}, repeats)
+
+
+def test_part_of_a_quoted_table_is_measured_again_and_the_rest_stays(tmp_path: Path, diary: Path) -> None:
+    two = replace(
+        BENCHMARK,
+        parts=lambda size, repeats: [_single("toy", repeats), _single("no such part", repeats)],
+    )
+    before = runner.run(two, out=tmp_path, jobs=1, repeats=2)
+    after = runner.run(two, out=tmp_path, jobs=1, repeats=4, only=("no such",))
+    assert [row["repeats"] for row in after.table("rows")] == [2, 4]
+    assert after.table("rows")[0] == before.table("rows")[0]

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from understudy.benchmarks import pategan_3, pategan_5, pategan_eps, synthetic
+from benchmarks import generators, methods, pategan, pategan_more
+from benchmarks.result import read
 
-HERE = Path(__file__).parents[2] / "benchmarks"
-CHOSEN = HERE / "results" / "generators_choose_adult.json"
 # Rows of the benchmarks, and the group of candidates of which each is the best.
 GROUPS = {
     "pategan": "pategan, gnmax",
@@ -25,35 +19,26 @@ GROUPS = {
 }
 
 
-@pytest.fixture(scope="module")
-def candidates() -> Any:
-    spec = importlib.util.spec_from_file_location("useful_generators", HERE / "useful_generators.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("method", sorted(GROUPS))
-def test_a_row_is_the_best_candidate_of_its_group(candidates: Any, method: str) -> None:
-    names = [name for name in candidates.chosen(CHOSEN) if name.rpartition(" #")[0] == GROUPS[method]]
-    kind, given = candidates.SETTINGS[names[0]]
-    used_kind, used, _ = synthetic.METHODS[method]
-    assert used_kind == kind.upper()
-    assert dict(used) == {"conditional": True, **given}
+def test_a_row_is_the_best_candidate_of_its_group(method: str) -> None:
+    names = [name for name in generators.chosen() if name.rpartition(" #")[0] == GROUPS[method]]
+    kind, given = generators.SETTINGS[names[0]]
+    used = methods.METHODS[method]
+    assert used.kind == kind.upper()
+    assert dict(used.settings) == {"conditional": True, **given}
 
 
 def test_candidates_were_compared_on_training_rows() -> None:
-    assert json.loads(CHOSEN.read_text())["scored_on"] == "a fifth of the training rows"
+    assert all(run["validation"] for run in read(generators.CHOSEN).table("runs"))
+    assert not any(part.settings["validation"] for part in generators.report_parts("full", 1))
 
 
 def test_figures_and_ranking_share_their_generators() -> None:
     for size in ("quick", "full"):
-        ranked = {part.name: part.settings for part in pategan_3.parts(size, 2)}
-        for part in pategan_eps.parts(size, 2):
+        ranked = {part.name: part.settings for part in pategan.TABLE_3.parts(size, 2)}
+        for part in pategan.FIGURES.parts(size, 2):
             assert ranked[part.name] == part.settings
 
 
 def test_every_part_of_table_5_has_as_many_repeats_as_were_asked_for() -> None:
-    assert {part.repeats for part in pategan_5.parts("full", 7)} == {7}
+    assert {part.repeats for part in pategan_more.TABLE_5.parts("full", 7)} == {7}

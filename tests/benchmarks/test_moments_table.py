@@ -1,56 +1,51 @@
-"""The table of the moments generator: what runs found, merged, and the page that shows it."""
+"""The table of the moments generator: what runs found, merged, and how they are summarised."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-from understudy.benchmarks import moments
-from understudy.benchmarks.moments_table import merge, part, table
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def judged(dataset: str, epsilon: Any, seed: int, auroc: float, classifier: str = "lda") -> dict[str, Any]:
-    scores = {"auroc": auroc, "auprc": 0.5, "f1": 0.3, "weighted_f1": 0.7, "accuracy": 0.9, "seconds": 1.0}
-    job = {"kind": "judge", "dataset": dataset, "epsilon": epsilon, "seed": seed, "panel": "five"}
-    return {**job, "classifier": classifier, "scores": scores}
+from benchmarks import moments
+from benchmarks.pages.method_tables import moments_table
+from benchmarks.result import RESULTS, Results, merge, read
 
 
-def body(*results: dict[str, Any]) -> dict[str, Any]:
-    known = {"command": "c", "machine": {}, "versions": {}, "limit_seconds": 1.0, "note": "n", "draws": {}}
-    return {**known, "papers": moments.PAPERS, "results": list(results), "summary": moments.summary(list(results))}
+def judged(dataset: str, epsilon: Any, seed: int, *auroc: float | None) -> dict[str, Any]:
+    fixed = {"auprc": 0.5, "f1": 0.3, "weighted_f1": 0.7, "accuracy": 0.9}
+    scores = {name: [None if a is None else value for a in auroc] for name, value in fixed.items()}
+    return {"dataset": dataset, "epsilon": epsilon, "panel": "five", "seed": seed, "auroc": list(auroc), **scores}
+
+
+def result(*runs: dict[str, Any], command: str = "c") -> Results:
+    about = {"benchmark": "moments", "size": "full", "command": command}
+    return Results(about, {"runs": list(runs)}, ("dataset", "epsilon", "panel", "seed"))
 
 
 def test_runs_are_merged_and_the_first_one_counts() -> None:
-    first = body(judged("adult", "real", 0, 0.9), judged("adult", 1.0, 0, 0.8))
-    second = body(judged("adult", 1.0, 0, 0.1), judged("adult", 10.0, 0, 0.85), judged("covtype", "real", 0, 0.9))
-    merged = merge([first, second])
-    assert len(merged["runs"]) == 2
-    assert len(merge([merged, first])["runs"]) == 3
-    assert merge([merged, first])["results"] == merged["results"]
-    lines = table(merged).splitlines()
+    first = result(judged("adult", "real", 0, 0.9), judged("adult", 1.0, 0, 0.8))
+    second = result(
+        judged("adult", 1.0, 0, 0.1), judged("adult", 10.0, 0, 0.85), judged("covtype", "real", 0, 0.9), command="d"
+    )
+    merged = merge([first, second], moments.BENCHMARK)
+    assert [one["command"] for one in merged.about["made_by"]] == ["c", "d"]
+    again = merge([merged, first], moments.BENCHMARK)
+    assert again.table("runs") == merged.table("runs")
+    assert [one["command"] for one in again.about["made_by"]] == ["c", "d"]
+    lines = moments_table(merged.table("summary"))
     assert lines[2] == "| adult | five | – | 0.800 / 0.500 (1) | 0.850 / 0.500 (1) | 0.900 / 0.500 |  |"
     assert lines[3] == "| covtype | five | – | – | – | 0.700 / 0.300 |  |"
 
 
-def test_of_a_run_some_tables_may_be_taken() -> None:
-    run = body(judged("adult", 1.0, 0, 0.8), judged("pima", 1.0, 0, 0.7), judged("pima", "real", 0, 0.9))
-    command = "python benchmarks/bench_moments.py --jobs 2 --scratch /some/where --out a.json"
-    kept = part({**run, "command": command}, ["adult"])
-    assert [(one["dataset"], one["epsilon"]) for one in kept["results"]] == [("adult", 1.0), ("pima", "real")]
-    assert kept["command"].endswith("--jobs 2 --scratch ROWS --out benchmarks/results/moments.json")
-    assert len(part(run, [])["results"]) == 3
-
-
 def test_a_seed_that_lacks_a_classifier_is_not_counted() -> None:
-    real = [judged("pima", "real", 0, 0.9, name) for name in ("lda", "mlp")]
-    part = [judged("pima", 1.0, 0, 0.8), judged("pima", 1.0, 0, 0.6, "mlp"), judged("pima", 1.0, 1, 0.2)]
-    assert "| – | 0.700 / 0.500 (1) | – | 0.900 / 0.500 |" in table(body(*real, *part))
-    assert "| – | – | – | 0.900 / 0.500 |" in table(body(*real, judged("pima", 1.0, 0, 0.8)))
+    real = judged("pima", "real", 0, 0.9, 0.9)
+    runs = [real, judged("pima", 1.0, 0, 0.8, 0.6), judged("pima", 1.0, 1, 0.2, None)]
+    assert "| – | 0.700 / 0.500 (1) | – | 0.900 / 0.500 |" in moments_table(moments.summary(runs))[-1]
+    runs = [real, judged("pima", 1.0, 0, 0.8, None)]
+    assert "| – | – | – | 0.900 / 0.500 |" in moments_table(moments.summary(runs))[-1]
 
 
-def test_the_page_shows_the_result() -> None:
-    result = json.loads((ROOT / "benchmarks" / "results" / "moments.json").read_text("utf-8"))
-    assert table(result) in (ROOT / "docs" / "methods" / "moments.md").read_text("utf-8")
+def test_the_summary_on_disk_follows_from_the_runs_on_disk() -> None:
+    stored = read(RESULTS / "moments-full.json")
+    for kept, made in zip(stored.table("summary"), moments.summary(stored.table("runs")), strict=True):
+        for name, value in made.items():
+            close = abs(kept[name] - value) < 1.5e-4 if isinstance(value, float) else kept[name] == value
+            assert close, f"{name} of {kept}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from understudy.benchmarks.pima.network import Networks, Optimiser, Recipe, probability, start, train
+from benchmarks.pima.network import Networks, Optimiser, Recipe, probability, start, train
 
 
 def _rows(networks: int, rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from understudy.benchmarks.pima import BENCHMARK, data, pate, quotes
-from understudy.benchmarks.pima.data import Split
-from understudy.benchmarks.pima.scores import scores
+from benchmarks.pima import BENCHMARK, data, pate, quotes
+from benchmarks.pima.data import Split
+from benchmarks.pima.scores import scores
 from understudy.learn.partition import shards
 
 

@@ -9,7 +9,7 @@ A fenced block is tested when its info string ends in `test`:
 - `yaml test FILE`: is written to that file.
 
 A block that cannot be run here (it makes an environment, needs a GPU, or takes an hour) says `shown` instead of `test`. Its
-`understudy` commands, and those in running text, must exist with the options that are shown.
+`understudy` and `python -m benchmarks` commands, and those in running text, must exist with the options that are shown.
 
 The blocks of a page run one after another in an empty folder that holds docs/examples. Commands are `understudy ...` and
 `python FILE`.
@@ -18,6 +18,7 @@ The blocks of a page run one after another in an empty folder that holds docs/ex
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import os
 import re
 import runpy
@@ -32,6 +33,8 @@ import pytest
 import typer.main
 from threadpoolctl import threadpool_limits
 
+from benchmarks import registry
+from benchmarks.__main__ import app as benchmarks_app
 from understudy.cli import main
 from understudy.cli.app import app, load_commands
 
@@ -39,10 +42,11 @@ ROOT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^```(bash|console|python|yaml) test(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ANY_BLOCK = re.compile(r"^ *```(bash|sh|shell|console|python)(?: (.*))?$", re.MULTILINE)
 _SHOWN = re.compile(r"^```(?:bash|sh|console)(?: shown)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_INLINE = re.compile(r"`(understudy [a-z][^`]*)`")
+_INLINE = re.compile(r"`((?:understudy|python -m benchmarks) [a-z][^`]*)`")
+_BENCHMARKS = ["python", "-m", "benchmarks"]
 # Pages that must keep at least one tested block: if a marker is lost, so is the test.
 TESTED = ("README.md", "docs/start.md", *(f"docs/guides/{name}.md" for name in (
-    "accounting", "choose", "evaluate", "ledger", "private-classifier", "report", "schema", "share", "synthetic-table",
+    "accounting", "choose", "coordinates", "evaluate", "ledger", "private-classifier", "report", "schema", "share", "synthetic-table",
 )))  # fmt: skip
 
 
@@ -72,7 +76,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def shown_commands(page: Path) -> Iterator[str]:
-    """The `understudy` commands of a page that are not run: in blocks that are only shown, and in running text."""
+    """The commands of a page that are not run: in blocks that are only shown, and in running text."""
     text = page.read_text("utf-8")
     for match in _SHOWN.finditer(text):
         for line in match[1].replace("\\\n", " ").splitlines():
@@ -174,13 +178,24 @@ def test_commands_that_are_only_shown_exist(page: Path) -> None:
         words = command.split("#")[0].split()
         while words and "=" in words[0]:  # VARIABLE=value before the command
             words.pop(0)
+        where = f"{page.relative_to(ROOT)}: `{command}`"
         if words[:1] == ["understudy"]:
-            assert_exists(words[1:], f"{page.relative_to(ROOT)}: `{command}`")
+            assert_exists(app, words[1:], where)
+        elif words[:3] == _BENCHMARKS:
+            assert_exists(benchmarks_app, words[3:], where)
+            assert_benchmarks(words[3:], where)
 
 
-def assert_exists(words: list[str], where: str) -> None:
+def assert_benchmarks(words: list[str], where: str) -> None:
+    """Every benchmark that is to be run is there."""
+    named = itertools.takewhile(lambda word: not word.startswith("-"), words[1:]) if words[0] == "run" else ()
+    for name in named:
+        assert name in registry.names() or name == "ID", f"{where}: there is no benchmark {name}"
+
+
+def assert_exists(commands: typer.Typer, words: list[str], where: str) -> None:
     """Every command and option is there; values are not looked at."""
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(commands)
     while hasattr(command, "commands") and words and not words[0].startswith("-"):
         assert words[0] in command.commands, f"{where}: there is no command {words[0]}"
         command = command.commands[words.pop(0)]

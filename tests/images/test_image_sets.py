@@ -14,7 +14,8 @@ from understudy import images
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.basis import dct_basis
-from understudy.images.deform import Affine, sheared, slant, straighten
+from understudy.images.deform import Affine
+from understudy.images.straighten import slant_and_size, slanted, straighten
 
 BYTES = np.zeros((3, 4, 5), dtype=np.uint8)
 
@@ -96,21 +97,22 @@ def test_the_basis_is_orthonormal_and_whole_at_full_size(shape: tuple[int, ...])
         dct_basis(shape, 8)
 
 
-def test_straightening_takes_the_slant_away_and_shearing_brings_it_back() -> None:
+def test_straightening_takes_the_slant_away_and_slanting_brings_it_back() -> None:
     upright = np.zeros((1, 21, 21, 1), dtype=np.float32)
     upright[0, 4:17, 9:12] = 1
-    leaning = jax.jit(sheared)(jnp.asarray(upright), jnp.asarray([0.4]))
-    lean = jax.jit(slant)
+    leaning = jax.jit(slanted)(jnp.asarray(upright), jnp.asarray([[0.4]]))
+    lean = jax.jit(lambda images: slant_and_size(images)[:, 0])
     assert float(lean(leaning)[0]) == pytest.approx(0.4, abs=0.03)
     data = ImageDataset.from_flat(np.asarray(leaning).reshape(1, -1), np.array([0]), (21, 21), ("a", "b"))
-    rows, slants = straighten(data)
-    assert slants[0] == pytest.approx(0.4, abs=0.03)
+    rows, slants = straighten(data, sized=False)
+    assert slants.shape == (1, 1)
+    assert slants[0, 0] == pytest.approx(0.4, abs=0.03)
     assert abs(float(lean(jnp.asarray(rows.reshape(1, 21, 21, 1)))[0])) < 0.05
     assert np.abs(rows - upright.reshape(1, -1)).mean() < 0.03
 
 
 def test_blank_images_have_no_slant() -> None:
-    assert np.all(np.isfinite(jax.jit(slant)(jnp.zeros((2, 5, 5, 1)))))
+    assert np.all(np.isfinite(jax.jit(slant_and_size)(jnp.zeros((2, 5, 5, 1)))))
 
 
 def test_deformations_move_images_a_little_each_its_own_way() -> None:

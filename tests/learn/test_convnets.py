@@ -2,64 +2,62 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from understudy.errors import InputError
-from understudy.evaluation.image_networks import ConvNet as Reference
 from understudy.learn import convnet_training
-from understudy.learn.convnet_training import Learner, Lessons, train_convnet
-from understudy.learn.convnets import convnet, features, logits
+from understudy.learn.convnet_training import Lessons, TrainedNetwork, train_convnet
+from understudy.learn.convnets import ConvNet
 
 
 @pytest.mark.parametrize(("shape", "size"), [((28, 28, 1), 4 * 16), ((9, 13, 3), 4 * 1)])
 def test_features_and_logits_have_their_shapes(shape: tuple[int, int, int], size: int) -> None:
     def both(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        network, images = convnet(key, shape, 5, width=4), jnp.zeros((2, *shape))
-        return features(network, images), logits(network, images)
+        network, images = ConvNet(shape, 5, key=key, width=4), jnp.zeros((2, *shape))
+        return network.features(images), network(images)
 
     found, scores = jax.eval_shape(both, jax.random.key(0))
     assert found.shape == (2, size)
     assert scores.shape == (2, 5)
 
 
-def test_it_is_the_network_that_judges_images() -> None:
-    """The same weights in `evaluation`'s ConvNet, which is written layer by layer, give the same scores."""
+def test_it_is_the_network_of_the_papers_layer_by_layer() -> None:
+    """The same weights in Equinox' own layers give the same scores."""
     image = np.random.default_rng(0).uniform(size=(16, 16, 1)).astype(np.float32)
 
     @jax.jit
     def both(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        ours = convnet(key, (16, 16, 1), 3, width=8)
-        theirs = Reference((1, 16, 16), 3, key=key, kernels=8)
-        x = jnp.moveaxis((image - 0.2) / 0.35, 2, 0)
-        for block, (conv, norm) in enumerate(zip(theirs.convs, theirs.norms, strict=True)):
-            kernel = jnp.transpose(ours.kernels[block], (3, 2, 0, 1))
-            assert kernel.shape == conv.weight.shape
-            x = jax.lax.conv_general_dilated(x[None], kernel, (1, 1), [(1, 1)] * 2)[0]
-            x = jax.nn.relu(norm(x + ours.biases[block][:, None, None]))
-            x = x.reshape(x.shape[0], x.shape[1] // 2, 2, x.shape[2] // 2, 2).mean((2, 4))
-        found = jnp.moveaxis(x, 0, 2).ravel() @ ours.head + ours.head_bias
-        assert ours.head.shape == theirs.head.weight.T.shape
-        return logits(ours, jnp.asarray(image)[None])[0], found
+        ours = ConvNet((16, 16, 1), 3, key=key, width=8)
+        norm, pool = eqx.nn.GroupNorm(8, 8), eqx.nn.AvgPool2d(2, 2)
+        x = jnp.moveaxis(jnp.asarray(image), 2, 0)
+        for kernel, bias in zip(ours.kernels, ours.biases, strict=True):
+            conv = eqx.nn.Conv2d(x.shape[0], 8, 3, padding=1, key=key)
+            weights = (jnp.transpose(kernel, (3, 2, 0, 1)), bias[:, None, None])
+            assert weights[0].shape == conv.weight.shape
+            conv = eqx.tree_at(lambda layer: (layer.weight, layer.bias), conv, weights)
+            x = pool(jax.nn.relu(norm(conv(x))))
+        return ours(jnp.asarray(image)[None])[0], jnp.moveaxis(x, 0, 2).ravel() @ ours.head + ours.head_bias
 
     np.testing.assert_allclose(*both(jax.random.key(0)), rtol=1e-3, atol=1e-4)
 
 
 def test_networks_of_two_keys_differ_and_of_one_do_not() -> None:
-    first, again, other = (convnet(jax.random.key(k), (8, 8, 1), 2, width=4).kernels[0] for k in (0, 0, 1))
+    first, again, other = (ConvNet((8, 8, 1), 2, key=jax.random.key(k), width=4).kernels[0] for k in (0, 0, 1))
     assert jnp.array_equal(first, again)
     assert not jnp.array_equal(first, other)
 
 
 def test_images_too_small_are_refused() -> None:
     with pytest.raises(InputError, match="too small"):
-        convnet(jax.random.key(0), (7, 9, 1), 2)
+        ConvNet((7, 9, 1), 2, key=jax.random.key(0))
 
 
 @pytest.fixture(scope="module")
-def learner() -> Learner:
+def learner() -> TrainedNetwork:
     """Trained on bars, of which the brighter half is the class."""
     points, classes = _halves(40, 0)
     return train_convnet(points, 10 * np.eye(2)[classes], (8, 8, 1), Lessons(100, 20, 1e-2, width=4), None, 0)
@@ -74,7 +72,7 @@ def _halves(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return images.reshape(count, -1).astype(np.uint8), classes
 
 
-def test_it_learns_and_takes_bytes_and_shares_alike(learner: Learner) -> None:
+def test_it_learns_and_takes_bytes_and_shares_alike(learner: TrainedNetwork) -> None:
     points, classes = _halves(33, 1)
     assert (learner.predict(points) == classes).mean() > 0.9
     np.testing.assert_allclose(
@@ -104,8 +102,8 @@ def test_it_learns_from_mixed_images() -> None:
     assert (learner.predict(points) == classes).mean() > 0.9
 
 
-def test_sharpness_changes_how_sure_it_is_and_not_what_it_says(learner: Learner) -> None:
+def test_sharpness_changes_how_sure_it_is_and_not_what_it_says(learner: TrainedNetwork) -> None:
     points, _ = _halves(10, 2)
-    sharp = Learner(learner.network, learner.shape, 3.0)
+    sharp = TrainedNetwork(learner.network, learner.shape, 3.0)
     assert (sharp.predict(points) == learner.predict(points)).all()
     assert sharp.predict_proba(points).max(axis=1).mean() > learner.predict_proba(points).max(axis=1).mean()

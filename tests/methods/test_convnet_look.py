@@ -22,6 +22,7 @@ from understudy.images import ImageDataset
 from understudy.images.deform import Affine
 from understudy.methods.distillation.correction import Correcting
 from understudy.methods.distillation.matching import Deformation, Matching, folded, match_samples, unfolded
+from understudy.privacy import Budget
 
 QUICK: dict[str, Any] = {
     "steps": 50, "batch": 8, "samples": 40, "teachers": 1, "teacher_steps": 100, "train_steps": 100, "width": 4, "frequencies": 4,
@@ -31,7 +32,9 @@ QUICK: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def made() -> OneLookConvNet:
-    return OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **QUICK).fit(bars(300))
+    return OneLookConvNet.from_settings(epsilon=8.0, delta=1e-5, per_class=2, unsafe_noise_seed=1, **QUICK).fit(
+        bars(300)
+    )
 
 
 def test_images_are_distilled_with_soft_labels(made: OneLookConvNet) -> None:
@@ -45,7 +48,9 @@ def test_images_are_distilled_with_soft_labels(made: OneLookConvNet) -> None:
 @pytest.mark.slow
 def test_the_predictor_is_a_network_trained_on_the_released_bytes() -> None:
     settings: dict[str, Any] = QUICK | {"teacher_steps": 500, "train_steps": 500, "width": 8}
-    made = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300))
+    made = OneLookConvNet.from_settings(epsilon=8.0, delta=1e-5, per_class=2, unsafe_noise_seed=1, **settings).fit(
+        bars(300)
+    )
     np.testing.assert_allclose(made.distilled_.flat(), np.asarray(made.support_.points), atol=1e-6)
     shares = made.predict_proba(bars(30, 3))
     assert shares.shape == (30, 3)
@@ -64,7 +69,7 @@ def test_what_follows_the_look_sees_no_record(made: OneLookConvNet) -> None:
     """The same release gives the same images, whatever the records were."""
     look = ImageMoments(8.0, 1e-5, frequencies=4, edges=0.0, random_state=0, unsafe_noise_seed=1).fit(bars(300))
     seed = int(np.random.SeedSequence(0).generate_state(1)[0] >> 1)
-    again = OneLookConvNet(8.0, 1e-5, 2, **QUICK)
+    again = OneLookConvNet.from_settings(epsilon=8.0, delta=1e-5, per_class=2, **QUICK)
     support = again.distil(again.prepare(look), jax.random.key(seed))
     np.testing.assert_allclose(support.points, made.support_.points, atol=2 / 255)
     np.testing.assert_allclose(support.labels, made.support_.labels, atol=1e-2)
@@ -81,7 +86,9 @@ def test_a_release_is_saved_and_read_back(made: OneLookConvNet, tmp_path: Path) 
 @pytest.mark.slow
 def test_a_look_at_edges_is_paid_for() -> None:
     settings: dict[str, Any] = QUICK | {"edges": 0.5, "mixed": True}
-    made = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300, side=16))
+    made = OneLookConvNet.from_settings(epsilon=8.0, delta=1e-5, per_class=2, unsafe_noise_seed=1, **settings).fit(
+        bars(300, side=16)
+    )
     look = ImageMoments(8.0, 1e-5, frequencies=4, edges=0.5, random_state=0, unsafe_noise_seed=1).fit(
         bars(300, side=16)
     )
@@ -91,7 +98,9 @@ def test_a_look_at_edges_is_paid_for() -> None:
 
 @pytest.mark.slow
 def test_a_second_fit_forgets_the_first_network() -> None:
-    again = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=2, **QUICK).fit(bars(300))
+    again = OneLookConvNet.from_settings(epsilon=8.0, delta=1e-5, per_class=2, unsafe_noise_seed=2, **QUICK).fit(
+        bars(300)
+    )
     again.predict(bars(3))
     before = again.learner_
     again.fit(bars(300))
@@ -108,9 +117,10 @@ def test_matching_brings_the_means_of_features_together() -> None:
         jnp.asarray(samples),
         start,
         Deformation(Affine(0.05, 0.05, 0.05, 1.0)),
-        Matching(400, 8, 0.05, 4),
+        Matching(400, 8, 0.05, 1),
+        4,
         jax.random.key(0),
-        lambda _, loss: told.append(loss),
+        lambda _, __, loss: told.append(loss),
     )
     assert found.min() >= 0
     assert found.max() <= 1
@@ -130,14 +140,18 @@ def test_a_stretch_of_contrast_stays_in_range(floor: float) -> None:
 def twice() -> OneLookConvNet:
     """Two looks; all else as in the other fixture, so that little is compiled again."""
     settings: dict[str, Any] = QUICK | {"correct_share": 0.5}
-    return OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300))
+    return OneLookConvNet.from_settings(epsilon=8.0, delta=1e-5, per_class=2, unsafe_noise_seed=1, **settings).fit(
+        bars(300)
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("labels_by", ["pupils", "teachers", "both"])
 def test_an_image_holds_four_pictures_with_labels_of_their_own(labels_by: str, tmp_path: Path) -> None:
     settings: dict[str, Any] = QUICK | {"parts": 2, "correct_share": 0.5, "labels_by": labels_by}
-    twice = OneLookConvNet(8.0, 1e-5, 2, unsafe_noise_seed=1, **settings).fit(bars(300))
+    twice = OneLookConvNet.from_settings(epsilon=8.0, delta=1e-5, per_class=2, unsafe_noise_seed=1, **settings).fit(
+        bars(300)
+    )
     assert twice.distilled_.images.shape == (6, 8, 8)
     assert np.asarray(twice.support_.labels).shape == (6, 4 * 3)
     assert twice.predict(bars(9)).shape == (9,)
@@ -170,10 +184,11 @@ def test_pictures_are_cut_and_enlarged_by_a_fixed_rule() -> None:
 
 
 def _refused(match: str, data: Any = None, **settings: Any) -> None:
-    distiller = OneLookConvNet(8.0, 1e-5, 2, **(QUICK | settings))
+    distiller = OneLookConvNet.from_settings(per_class=2, **(QUICK | settings))
+    budget = Budget(8.0, 1e-5)
     with pytest.raises(InputError, match=match):
-        distiller.fit(bars(60) if data is None else data)
-    assert not distiller.drawn_
+        distiller.fit(bars(60) if data is None else data, budget=budget)
+    assert not budget.events
 
 
 @pytest.mark.parametrize(
@@ -200,7 +215,7 @@ def test_settings_that_make_no_sense_cost_nothing(settings: dict[str, Any]) -> N
 def test_a_table_is_refused_before_anything_is_drawn() -> None:
     table = pd.DataFrame({"a": [0, 1] * 30, "y": ["u", "v"] * 30})
     with pytest.raises(InputError, match="images"):
-        OneLookConvNet(8.0, 1e-5, 2, **QUICK).fit(table, "y")
+        OneLookConvNet.from_settings(epsilon=8.0, delta=1e-5, per_class=2, **QUICK).fit(table, "y")
 
 
 def test_small_images_are_refused_before_anything_is_drawn() -> None:

@@ -14,8 +14,8 @@ sys.path.append(str(Path(__file__).parent.parent / "images"))
 from small_images import bars  # pyright: ignore[reportMissingImports]
 
 from understudy.errors import BudgetExceeded
-from understudy.learn.convnet_training import Learner
-from understudy.learn.convnets import convnet
+from understudy.learn.convnet_training import TrainedNetwork
+from understudy.learn.convnets import ConvNet
 from understudy.methods.distillation.correction import Committee, correct
 from understudy.privacy import Budget, PoissonGaussianStep, PrepaidSteps
 
@@ -33,8 +33,8 @@ class Watched(PrepaidSteps):
 @pytest.fixture(scope="module")
 def committee() -> Committee:
     """Two networks that know nothing, with axes of samples."""
-    networks = [convnet(jax.random.key(i), (8, 8, 1), 3, width=4) for i in range(2)]
-    return Committee([Learner(one, (8, 8, 1)) for one in networks]).with_axes(bars(300, 7).flat(), 6)
+    networks = [ConvNet((8, 8, 1), 3, key=jax.random.key(i), width=4) for i in range(2)]
+    return Committee([TrainedNetwork(one, (8, 8, 1)) for one in networks]).with_axes(bars(300, 7).flat(), 6)
 
 
 def _paid(rows: int, steps: int, noise: float = 2.0, seed: int = 0, clip: float = CLIP) -> Watched:

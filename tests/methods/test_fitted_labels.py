@@ -21,7 +21,7 @@ from understudy.errors import InputError
 from understudy.learn.kernels import ReLUKernel
 from understudy.learn.krr import KernelRidge, one_hot
 from understudy.methods.distillation.correction import noisy_descent
-from understudy.methods.distillation.labels import Fitting, fit_labels
+from understudy.methods.distillation.labels import LabelFitting, fit_labels
 from understudy.methods.distillation.training import Support
 from understudy.privacy import Budget, PoissonGaussianStep, PrepaidSteps
 
@@ -73,14 +73,14 @@ def test_labels_become_those_of_a_regression_on_the_records() -> None:
 
 
 def test_the_second_look_is_paid_for_and_moves_labels_alone() -> None:
-    made = OneLook(8.0, 1e-5, 2, label_share=0.5, **QUICK).fit(bars(300))
-    alone = OneLook(4.0, 1e-5, 2, **QUICK).fit(bars(300))
+    made = OneLook.from_settings(epsilon=8.0, delta=1e-5, per_class=2, label_share=0.5, **QUICK).fit(bars(300))
+    alone = OneLook.from_settings(epsilon=4.0, delta=1e-5, per_class=2, **QUICK).fit(bars(300))
     look = ImageMoments(4.0, 1e-5, frequencies=4, edges=0.0, random_state=0, unsafe_noise_seed=1).fit(bars(300))
     first = look.certificate_.body["events"]
     events = made.certificate_.body["events"]
     assert events[: len(first)] == first
     assert [one["mechanism"] for one in events[len(first) :]] == ["subsampled-gaussian"]
-    assert (events[-1]["steps"], events[-1]["sampling_rate"]) == (Fitting().steps, 1.0)
+    assert (events[-1]["steps"], events[-1]["sampling_rate"]) == (LabelFitting().steps, 1.0)
     assert 7.9 < made.certificate_.epsilon <= 8.0
     np.testing.assert_allclose(made.support_.points, alone.support_.points, atol=1e-5)
     assert float(jnp.abs(made.support_.labels - alone.support_.labels).max()) > 1e-3
@@ -90,7 +90,7 @@ def test_the_second_look_is_paid_for_and_moves_labels_alone() -> None:
     "wrong", [{"label_share": 1.0}, {"label_share": -0.1}, {"label_share": 0.2, "refine_share": 0.2}]
 )
 def test_shares_that_make_no_sense_cost_nothing(wrong: dict[str, Any]) -> None:
-    distiller = OneLook(8.0, 1e-5, 2, **QUICK, **wrong)
+    budget = Budget(8.0, 1e-5, unsafe_noise_seed=1)
     with pytest.raises(InputError, match="label_share"):
-        distiller.fit(bars(90))
-    assert not distiller.drawn_
+        OneLook.from_settings(per_class=2, **QUICK, **wrong).fit(bars(90), budget=budget)
+    assert not budget.events

@@ -20,11 +20,11 @@ import understudy
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.edges import EdgeMap
+from understudy.learn.shrinkage import invertible_covariance
 from understudy.methods.image_moments import ImageMoments
 from understudy.methods.image_moments.edge_look import (
     EdgeMoments,
     EdgePlan,
-    _without_noise,  # pyright: ignore[reportPrivateUsage]
     edge_look,
 )
 from understudy.methods.image_moments.refiner import Refiner
@@ -41,7 +41,7 @@ def fitted() -> ImageMoments:
 
 @pytest.mark.parametrize(("side", "colours"), [(7, 1), (8, 3)])
 def test_features_have_length_one_at_most(side: int, colours: int) -> None:
-    """Black, white, faint and harsh images; and the slopes there are numbers."""
+    """Black, white, faint and harsh images; and the gradients there are numbers."""
     edges = EdgeMap()
     rng = np.random.default_rng(0)
     shape = (side, side, colours)
@@ -51,10 +51,10 @@ def test_features_have_length_one_at_most(side: int, colours: int) -> None:
     def both(x: jax.Array) -> tuple[jax.Array, jax.Array]:
         return edges(x), jax.grad(lambda y: jnp.sum(edges(y) ** 3))(x)
 
-    found, slopes = (np.asarray(part) for part in both(jnp.asarray(images, jnp.float32)))
+    found, gradients = (np.asarray(part) for part in both(jnp.asarray(images, jnp.float32)))
     assert found.shape == (4, edges.count(shape))
     assert np.all(np.isfinite(found))
-    assert np.all(np.isfinite(slopes))
+    assert np.all(np.isfinite(gradients))
     assert np.linalg.norm(found, axis=1).max() <= 1 + 1e-5
 
 
@@ -208,11 +208,11 @@ def test_noise_is_taken_from_a_covariance() -> None:
     truth = np.diag([50.0, 20.0, 8.0, *([0.3] * 97)])
     noise = np.triu(rng.normal(size=(100, 100)), 1)
     noise = 0.2 * (noise + noise.T + np.diag(np.sqrt(2) * rng.normal(size=100)))
-    cleaned = _without_noise(truth + noise, 0.2)
+    cleaned = invertible_covariance(truth + noise, 0.2, 0.02)
     assert np.linalg.norm(cleaned - truth) < 0.3 * np.linalg.norm(noise)
     assert np.trace(cleaned) == pytest.approx(np.trace(truth), rel=0.05)
-    assert np.linalg.eigvalsh(_without_noise(-truth, 0.2)).min() > 0
-    np.testing.assert_allclose(_without_noise(truth, 0.0), truth, atol=1e-9)
+    assert np.linalg.eigvalsh(invertible_covariance(-truth, 0.2, 0.02)).min() > 0
+    np.testing.assert_allclose(invertible_covariance(truth, 0.0, 0.02), truth, atol=1e-9)
 
 
 def test_shares_need_edges_and_images_of_that_size(fitted: ImageMoments) -> None:

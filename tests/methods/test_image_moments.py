@@ -17,11 +17,12 @@ from small_images import bars  # pyright: ignore[reportMissingImports]
 import understudy
 from understudy.errors import BudgetExceeded, InputError
 from understudy.images import ImageDataset
+from understudy.learn.shrinkage import class_covariance, pooled_covariance
 from understudy.methods.image_moments import ImageMoments
-from understudy.methods.image_moments.looks import Plan, look
-from understudy.methods.image_moments.shrinkage import class_covariance, pooled_covariance
+from understudy.methods.image_moments.looks import LookPlan, look
 from understudy.privacy import Budget
 from understudy.privacy.clipped_moments import ClippedMoments, Moments
+from understudy.privacy.share import BudgetShare
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +57,23 @@ def test_the_whole_budget_is_charged_before_anything_leaves(extra: dict[str, Any
     generator = ImageMoments(1.0, 1e-5, frequencies=3, edges=0.0, random_state=0, **extra).fit(bars(600))
     assert 0.99 < generator.certificate_.verify() <= 1.0
     assert generator.sample(3, 0).shape == (8, 8)
-    small = Budget(0.5, 1e-5)
+    # A budget that is given is the limit, whatever `epsilon` says; its share too.
+    given = Budget(0.8, 1e-5)
+    ImageMoments(1.0, 1e-5, frequencies=3, edges=0.0, random_state=0, **extra).fit(
+        bars(600), budget=BudgetShare(given, 0.5)
+    )
+    assert 0.49 < given.spent().epsilon <= 0.5
+    ImageMoments(1.0, 1e-5, frequencies=3, edges=0.0, random_state=0, **extra).fit(bars(600), budget=given)
+    assert 0.79 < given.spent().epsilon <= 0.8
+
+
+def test_a_look_that_the_budget_does_not_hold_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever plans too little noise is stopped by the charge, before the draw."""
+    monkeypatch.setattr("understudy.methods.image_moments.generator.smallest_noise", lambda *_: 0.5)
+    budget = Budget(0.5, 1e-5)
     with pytest.raises(BudgetExceeded):
-        ImageMoments(1.0, 1e-5, frequencies=3, edges=0.0, random_state=0, **extra).fit(bars(600), small)
+        ImageMoments(frequencies=3, edges=0.0, random_state=0).fit(bars(600), budget=budget)
+    assert not budget.events
 
 
 def test_noise_is_of_the_size_that_was_charged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +104,7 @@ def test_blanking_a_record_moves_each_look_by_no_more_than_is_charged(seed: int,
     rows = rng.normal(size=(6, 4))
     rows[0] *= size
     means = rng.normal(size=4) * 5
-    for one in Plan(2, components, 2.0, 1.5, 1.0).looks():
+    for one in LookPlan(2, components, 2.0, 1.5, 1.0).looks():
         classes = np.array([0, *([1] * 5)])
         with_it = _sum(rows - means, classes, one.clips, one.products)
         without = _sum(rows - means, np.array([-1, *([1] * 5)]), one.clips, one.products)
@@ -108,7 +123,7 @@ def test_cells_are_cut_by_what_was_released_alone() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(4000, 3)) + np.array([[5.0, 0, 0]]) * rng.choice([-1, 1], size=(4000, 1))
     classes = np.zeros(4000, dtype=np.int64)
-    plan = Plan(1, 2, 10.0, 8.0, 0.05)
+    plan = LookPlan(1, 2, 10.0, 8.0, 0.05)
     found = look(rows, classes, plan, Budget(1e6, 1e-5, unsafe_noise_seed=0), np.random.default_rng(0))
     assert found.means.shape == (1, 2, 3)
     assert sorted(np.sign(found.means[0, :, 0])) == [-1, 1]
@@ -144,9 +159,10 @@ def test_what_is_not_there_is_said(fitted: ImageMoments, tmp_path: Path) -> None
         fitted.sample(3, labels=np.array([0, 1, 7]))
     with pytest.raises(InputError, match="ImageDataset"):
         ImageMoments().fit(np.zeros((3, 4, 4)))  # type: ignore[arg-type]
-    shared = ImageMoments(1.0, frequencies=3, edges=0.0).fit(bars(60), Budget(2.0, 1e-5))
-    with pytest.raises(InputError, match="somebody else's budget"):
-        shared.save(tmp_path / "x")
+    with pytest.raises(InputError, match="fit"):
+        ImageMoments().save(tmp_path / "x")
+    with pytest.raises(InputError, match="give it to the `budget`"):
+        ImageMoments(unsafe_noise_seed=1).fit(bars(60), budget=Budget(2.0, 1e-5))
 
 
 def test_colour_images_work() -> None:

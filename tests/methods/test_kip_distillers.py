@@ -56,7 +56,9 @@ QUICK: dict[str, Any] = {"batch": 50, "random_state": 0}
 
 @pytest.mark.slow
 def test_a_table_is_distilled_released_and_read_back(tmp_path: Path) -> None:
-    made = DPKIP(8.0, 1e-5, 3, epochs=20, unsafe_noise_seed=1, **QUICK).fit(_table(), "y", _schema())
+    made = DPKIP.from_settings(epsilon=8.0, delta=1e-5, per_class=3, epochs=20, unsafe_noise_seed=1, **QUICK).fit(
+        _table(), "y", _schema()
+    )
     assert list(made.distilled_.columns) == ["a", "b", "c", "y"]
     assert made.distilled_["y"].value_counts().to_dict() == {"yes": 3, "no": 3}
     assert set(made.distilled_["c"]) <= {"u", "v"}
@@ -73,14 +75,16 @@ def test_a_table_is_distilled_released_and_read_back(tmp_path: Path) -> None:
 
 
 def test_one_look_at_a_table_is_post_processing_of_its_generator() -> None:
-    made = OneLook(8.0, 1e-5, 3, steps=100, samples=300, **QUICK).fit(_table(), "y", _schema())
+    made = OneLook.from_settings(epsilon=8.0, delta=1e-5, per_class=3, steps=100, samples=300, **QUICK).fit(
+        _table(), "y", _schema()
+    )
     assert made.score(_table(300, 1)) > 0.8
     assert made.certificate_.body["release"]["post_processing_of"] == "generator/moments"
     assert made.certificate_.verify() <= 8
 
 
 def test_kip_is_good_and_says_that_it_is_not_private() -> None:
-    made = KIP(3, steps=400, **QUICK).fit(_table(), "y", _schema())
+    made = KIP.from_settings(per_class=3, steps=400, **QUICK).fit(_table(), "y", _schema())
     assert made.score(_table(300, 1)) > 0.8
     with pytest.raises(InputError, match="not private"):
         made.certificate_.verify()
@@ -89,7 +93,17 @@ def test_kip_is_good_and_says_that_it_is_not_private() -> None:
 @pytest.fixture(scope="module")
 def images_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("images") / "release"
-    made = OneLook(8.0, 1e-5, 2, steps=50, deform=False, refine_share=0.3, refine_epochs=1, **QUICK).fit(bars(900))
+    made = OneLook.from_settings(
+        epsilon=8.0,
+        delta=1e-5,
+        per_class=2,
+        steps=50,
+        deform=False,
+        refine_share=0.3,
+        refine_epochs=1,
+        refine_batch=50,
+        **QUICK,
+    ).fit(bars(900))
     made.save(folder)
     return folder
 
@@ -119,7 +133,7 @@ def test_the_start_holds_nothing_of_the_data() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dpkip, "distil_privately", keep)
         for data in (bars(300), bars(300, 5)):
-            DPKIP(1.0, 1e-5, 10, epochs=1, **QUICK).fit(data)
+            DPKIP.from_settings(epsilon=1.0, delta=1e-5, per_class=10, epochs=1, **QUICK).fit(data)
     assert np.array_equal(*starts)
     assert starts[0].std() == pytest.approx(1, abs=0.05)
 
@@ -188,9 +202,9 @@ def test_the_seed_of_the_user_does_not_drive_the_noise() -> None:
 @pytest.mark.parametrize("kind", [DPKIP, OneLook])
 def test_more_records_than_rows_are_refused(kind: Any) -> None:
     with pytest.raises(InputError, match="at most 20"):
-        kind(1.0, 1e-5, 21, batch=10).fit(_table(40), "y", _schema())
+        kind.from_settings(per_class=21, batch=10).fit(_table(40), "y", _schema())
     with pytest.raises(InputError, match="at most 10"):
-        kind(1.0, 1e-5, 11, batch=10).fit(bars(30))
+        kind.from_settings(per_class=11, batch=10).fit(bars(30))
 
 
 def test_tables_without_classes_are_refused() -> None:
@@ -216,12 +230,12 @@ def test_labels_outside_the_schema_are_refused() -> None:
 )  # fmt: skip
 def test_wrong_settings_are_refused(settings: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        DPKIP(**{"batch": 50, **settings}).fit(_table(), "y", _schema())
+        DPKIP.from_settings(**{"batch": 50, **settings}).fit(_table(), "y", _schema())
 
 
 def test_refining_is_for_images_and_shares_are_shares() -> None:
     with pytest.raises(InputError, match="refine_share"):
-        OneLook(refine_share=0.5, batch=50).fit(_table(), "y", _schema())
+        OneLook(refine_share=0.5).fit(_table(), "y", _schema())
     with pytest.raises(InputError, match="share of epsilon"):
         OneLook(refine_share=1.0).fit(bars(90))
     with pytest.raises(InputError, match="leave `target`"):

@@ -18,7 +18,7 @@ from understudy.errors import InputError
 from understudy.methods.distillation import DPKIP, dpkip
 from understudy.methods.distillation.domain import TableDomain
 from understudy.methods.distillation.training import Support
-from understudy.privacy import GaussianEvent, SubsampledGaussianEvent
+from understudy.privacy import Budget, GaussianEvent, SubsampledGaussianEvent
 from understudy.tables import Schema
 from understudy.tables.column import Column
 
@@ -55,7 +55,7 @@ def at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("at_the_start")
 def test_images_start_from_a_release_that_knows_their_classes() -> None:
-    made = DPKIP(8.0, 1e-5, 5, **WARM).fit(bars(900))
+    made = DPKIP.from_settings(epsilon=8.0, delta=1e-5, per_class=5, **WARM).fit(bars(900))
     assert made.score(bars(300, 1)) > 0.9
     assert np.bincount(np.asarray(made.support_.labels).argmax(axis=1)).tolist() == [5, 5, 5]
 
@@ -63,7 +63,7 @@ def test_images_start_from_a_release_that_knows_their_classes() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("at_the_start")
 def test_a_table_starts_from_a_release_and_is_scaled_by_it() -> None:
-    made = DPKIP(8.0, 1e-5, 5, **WARM).fit(_table(3000), "y", _schema())
+    made = DPKIP.from_settings(epsilon=8.0, delta=1e-5, per_class=5, **WARM).fit(_table(3000), "y", _schema())
     assert made.score(_table(500, 1)) > 0.8
     assert isinstance(made.domain_, TableDomain)
     assert made.domain_.scale[0] < 0.1 < made.domain_.scale[1], "`a` hardly varies, and the release shows it"
@@ -72,7 +72,7 @@ def test_a_table_starts_from_a_release_and_is_scaled_by_it() -> None:
 
 
 def test_the_release_and_the_steps_share_one_budget(tmp_path: Path) -> None:
-    made = DPKIP(4.0, 1e-5, 2, **WARM).fit(bars(600))
+    made = DPKIP.from_settings(epsilon=4.0, delta=1e-5, per_class=2, **WARM).fit(bars(600))
     made.save(tmp_path / "release")
     back = understudy.load(tmp_path / "release")
     assert 3.5 < back.certificate_.verify() <= 4
@@ -83,11 +83,17 @@ def test_the_release_and_the_steps_share_one_budget(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_more_for_the_start_leaves_less_for_the_steps() -> None:
-    alone = DPKIP(4.0, 1e-5, 2, **{**WARM, "warm_start": None}).fit(bars(600)).certificate_.body["release"]
+    alone = (
+        DPKIP.from_settings(epsilon=4.0, delta=1e-5, per_class=2, **{**WARM, "warm_start": None})
+        .fit(bars(600))
+        .certificate_.body["release"]
+    )
     assert "warm_start" not in alone
     noises = [alone["noise"]]
     for share in (0.2, 0.8):
-        made = DPKIP(4.0, 1e-5, 2, **WARM, warm_epsilon_share=share).fit(bars(600))
+        made = DPKIP.from_settings(epsilon=4.0, delta=1e-5, per_class=2, **WARM, warm_epsilon_share=share).fit(
+            bars(600)
+        )
         noises.append(made.certificate_.body["release"]["noise"])
     assert noises == sorted(noises)
     assert noises[2] > 1.05 * noises[0]
@@ -98,7 +104,7 @@ def test_more_for_the_start_leaves_less_for_the_steps() -> None:
     [({"warm_start": "data"}, "moments"), ({"warm_epsilon_share": 0.0}, "above 0"), ({"warm_epsilon_share": 1.0}, "below 1")],
 )  # fmt: skip
 def test_wrong_starts_are_refused_before_anything_is_spent(settings: Any, said: str) -> None:
-    made = DPKIP(**{**WARM, **settings})
+    budget = Budget(1.0, 1e-5)
     with pytest.raises(InputError, match=said):
-        made.fit(bars(90))
-    assert not made.drawn_
+        DPKIP.from_settings(**{**WARM, **settings}).fit(bars(90), budget=budget)
+    assert not budget.events

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.methods.moments import waves
+from understudy.learn import cosine_spectrum
+from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.gaussian_model import settle
-from understudy.methods.moments.shapes import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.targets import class_ratio
 
 COUNTS = np.array([900.0, 100.0])
@@ -61,11 +61,11 @@ def test_a_signal_is_told_from_a_table() -> None:
     factor = rng.normal(size=(60, 3))
     table = (factor @ factor.T + np.diag(rng.uniform(1, 9, 60))) / 400
     for seed in range(5):
-        assert waves.is_signal(noisy(signal(60), 0.001, seed), 0.001)
-        assert not waves.is_signal(noisy(table, 0.001, seed), 0.001)
-        assert not waves.is_signal(noisy(np.diag(np.linspace(1, 9, 60)) / 300, 0.001, seed), 0.001)
-        assert not waves.is_signal(noisy(np.zeros((60, 60)), 0.001, seed), 0.001)
-    assert not waves.is_signal(signal(12), 1e-9)
+        assert cosine_spectrum.is_signal(noisy(signal(60), 0.001, seed), 0.001)
+        assert not cosine_spectrum.is_signal(noisy(table, 0.001, seed), 0.001)
+        assert not cosine_spectrum.is_signal(noisy(np.diag(np.linspace(1, 9, 60)) / 300, 0.001, seed), 0.001)
+        assert not cosine_spectrum.is_signal(noisy(np.zeros((60, 60)), 0.001, seed), 0.001)
+    assert not cosine_spectrum.is_signal(signal(12), 1e-9)
 
 
 def test_rows_of_a_signal_are_as_smooth_as_it_is() -> None:
@@ -83,10 +83,10 @@ def test_rows_of_a_signal_are_as_smooth_as_it_is() -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(2, 40), st.integers(0, 50))
-def test_waves_give_back_their_powers(d: int, seed: int) -> None:
+def test_cosines_give_back_their_powers(d: int, seed: int) -> None:
     found = np.random.default_rng(seed).random(d)
-    assert np.allclose(waves.powers(waves.with_powers(found)), found)
-    assert np.allclose(waves.cosines(d) @ waves.cosines(d).T, np.eye(d))
+    assert np.allclose(cosine_spectrum.powers(cosine_spectrum.with_powers(found)), found)
+    assert np.allclose(cosine_spectrum.cosines(d) @ cosine_spectrum.cosines(d).T, np.eye(d))
 
 
 # ---- what is a class' own ------------------------------------------------------------------------------------

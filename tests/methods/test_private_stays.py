@@ -17,7 +17,6 @@ from sklearn.datasets import load_iris
 from small_generators import SCHEMA, SMALL, small, table
 
 from understudy import PATEClassifier, load
-from understudy._private import PREFIX
 from understudy.errors import InputError
 from understudy.methods import MomentsGenerator, OneLook
 
@@ -75,7 +74,7 @@ def test_what_was_loaded_from_a_release_may_be_pickled(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", list(FITS))
 def test_nothing_outside_the_private_names_holds_the_rows(method: str) -> None:
     """Every array that a fitted model reaches, by attributes, containers and closures."""
-    public = {name: value for name, value in vars(_fitted(method)).items() if not name.startswith(PREFIX)}
+    public = {name: value for name, value in vars(_fitted(method)).items() if not name.startswith("private_")}
     assert _arrays_with(public, ROWS) == []
 
 

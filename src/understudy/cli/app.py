@@ -46,6 +46,7 @@ def _root(
 # One module a command (or a family of commands); each registers itself on `app` when imported.
 COMMANDS = (
     "demo",
+    "describe",
     "classify",
     "synthesize",
     "distill",
@@ -55,10 +56,10 @@ COMMANDS = (
     "account",
     "plan",
     "verify",
+    "registry",
     "ledger",
     "schema",
     "data",
-    "bench",
 )
 
 

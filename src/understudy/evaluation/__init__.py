@@ -16,12 +16,13 @@ from understudy._lazy import attach
 if TYPE_CHECKING:
     from understudy.evaluation.classifiers import FIVE, FOUR, PANELS, REPLACED, TWELVE
     from understudy.evaluation.image_fidelity import frechet_distance, picture_grid
-    from understudy.evaluation.images import Affine, Training, image_accuracy
+    from understudy.evaluation.images import Training, image_accuracy
     from understudy.evaluation.noisy import noisy_metrics
     from understudy.evaluation.ranking import ranking_agreement
     from understudy.evaluation.result import Evaluation
     from understudy.evaluation.scores import Scores, score
     from understudy.evaluation.settings import evaluate
+    from understudy.images.deform import Affine
 
 _HOMES: dict[str, str] = {
     "Evaluation": "understudy.evaluation.result",
@@ -30,7 +31,7 @@ _HOMES: dict[str, str] = {
     "PANELS": "understudy.evaluation.classifiers",
     "REPLACED": "understudy.evaluation.classifiers",
     "TWELVE": "understudy.evaluation.classifiers",
-    "Affine": "understudy.evaluation.images",
+    "Affine": "understudy.images.deform",
     "Scores": "understudy.evaluation.scores",
     "Training": "understudy.evaluation.images",
     "evaluate": "understudy.evaluation.settings",

@@ -30,7 +30,7 @@ _AT_ONCE = 500
 
 def image_features(images: ArrayLike) -> np.ndarray:
     """Touches private data where the images are real: the random features of each image (n x 256)."""
-    pixels = as_images(images)
+    pixels = np.moveaxis(as_images(images), 3, 1)
     filters = _filters(pixels.shape[1])
     return np.concatenate(
         [np.asarray(_features(jnp.asarray(pixels[i : i + _AT_ONCE]), filters)) for i in range(0, len(pixels), _AT_ONCE)]
@@ -57,7 +57,7 @@ def picture_grid(images: ArrayLike, path: str | Path, *, columns: int = 10, zoom
     """Write the images, row after row, as one PNG. As private as the images."""
     from matplotlib import image as png
 
-    pixels = np.moveaxis(as_images(images), 1, 3)
+    pixels = as_images(images)
     if columns < 1 or zoom < 1:
         raise InputError(f"`columns` (={columns}) and `zoom` (={zoom}) must be at least 1.")
     low, high = float(pixels.min()), float(pixels.max())

@@ -1,25 +1,13 @@
-"""Public deformations of images: random affine ones for training, and the straightening of slanted writing.
-
-Each is a fixed function of one image (and of random numbers): what it does to a private image stays within that image's
-own contribution, and costs nothing.
-"""
+"""Random affine deformations of images for training; how far they go is public, and nothing is taken from data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
-
-from understudy.images.dataset import ImageDataset
-
-_CHUNK = 2048
-# Writing slants by less than this, sideways pixels a pixel of height.
-STEEPEST = 1.0
 
 
 @dataclass(frozen=True)
@@ -77,50 +65,3 @@ def _sample(image: Array, places: Array, height: int, width: int) -> Array:
             rows, columns = jnp.clip(at[:, 0], 0, height - 1), jnp.clip(at[:, 1], 0, width - 1)
             total += weight[:, None] * image[rows, columns]
     return total.reshape(image.shape)
-
-
-def slant(images: Array) -> Array:
-    """How far the ink of each image moves sideways with each pixel of height, about its centre of mass."""
-    ink = images.mean(axis=3)
-    height, width = ink.shape[1:]
-    y, x = jnp.arange(height)[:, None] - (height - 1) / 2, jnp.arange(width)[None] - (width - 1) / 2
-    mass = jnp.maximum(ink.sum(axis=(1, 2)), 1e-6)[:, None, None]
-    down, right = ((ink * part).sum(axis=(1, 2), keepdims=True) / mass for part in (y, x))
-    mixed = (ink * (y - down) * (x - right)).sum(axis=(1, 2))
-    upright = (ink * (y - down) ** 2).sum(axis=(1, 2))
-    return jnp.clip(mixed / jnp.maximum(upright, 1e-3), -STEEPEST, STEEPEST)
-
-
-def sheared(images: Array, slants: Array) -> Array:
-    """Images whose column moves by `slants` pixels a row: minus the slant straightens, plus the slant restores it."""
-    one, zero = jnp.ones_like(slants), jnp.zeros_like(slants)
-    maps = jnp.stack([jnp.stack([one, zero], -1), jnp.stack([-slants, one], -1)], -2)
-    return warp(images, maps, jnp.zeros((len(images), 2)))
-
-
-@jax.jit
-def _straight(images: Array) -> tuple[Array, Array]:
-    slants = slant(images)
-    return sheared(images, -slants), slants
-
-
-def straighten(data: ImageDataset) -> tuple[np.ndarray, np.ndarray]:
-    """Touches private data: each image, upright, as a row of numbers from 0 to 1; and its slant."""
-    return each_image(data, _straight)
-
-
-def each_image(data: ImageDataset, function: Callable[[Array], tuple[Array, Array]]) -> tuple[np.ndarray, np.ndarray]:
-    """Touches private data: what a function makes of each image, as rows of pixels, and what it found there.
-
-    Parts all have one size, so that the function is compiled once.
-    """
-    shape = data.shape if len(data.shape) == 3 else (*data.shape, 1)
-    rows, found = [], []
-    for start in range(0, len(data), _CHUNK):
-        part = data.take(slice(start, start + _CHUNK)).flat()
-        padded = np.zeros((_CHUNK, part.shape[1]), dtype=np.float32)
-        padded[: len(part)] = part
-        made, there = function(jnp.asarray(padded.reshape(-1, *shape)))
-        rows.append(np.asarray(made).reshape(_CHUNK, -1)[: len(part)])
-        found.append(np.asarray(there)[: len(part)])
-    return np.concatenate(rows), np.concatenate(found)

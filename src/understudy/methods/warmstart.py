@@ -1,7 +1,7 @@
-"""One private look before the votes: a moments release, whose samples the generator is taught first.
+"""One private look first: a share of the budget buys a moments release, and its samples are where learning starts.
 
-A generator that starts at random spends its first votes on being called a fake by everybody, and at a small epsilon
-there are few votes. A share of epsilon buys a release of `MomentsGenerator`; teaching its samples to the network is
+A generator that starts at random spends its first votes on being called a fake by everybody, and noisy steps that start
+from a Gaussian do not get far; at a small epsilon there are few of either. What is done with the samples of a release is
 post-processing and free.
 """
 
@@ -11,15 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
+from understudy.images import ImageDataset
 from understudy.privacy import Budget
 from understudy.privacy.share import BudgetShare
 from understudy.release.intake import Intake
-from understudy.release.sampling import stream
-from understudy.tables import Encoder
 
 if TYPE_CHECKING:
+    from understudy.methods.image_moments import ImageMoments
     from understudy.methods.moments import MomentsGenerator
 
 # So many rows of the release are taught. Their number costs nothing; more teach no better.
@@ -31,21 +30,21 @@ def moments_rows(rows: Intake, epsilon: float) -> np.ndarray:
 
     Safe to publish: everything comes from the release, which is charged to the budget before its noise is drawn.
     """
-    from understudy.methods.moments import MomentsGenerator
-
-    seed = rows.seed
-    start = MomentsGenerator(epsilon, rows.budget.delta, random_state=seed)
-    part = replace(rows, seed=start._seed(), budget=BudgetShare(rows.budget, epsilon))
-    model = start.learn(part).model
-    drawn = pd.concat(list(stream(model, rows.schema, ROWS, None, seed)))
+    drawn = moments_release(rows, epsilon).sample(ROWS, random_state=rows.seed)
     return rows.encoder().encode(drawn).astype(np.float32)
 
 
-def moments_release(
-    table: pd.DataFrame, encoder: Encoder, epsilon: float, seed: int, budget: Budget
-) -> MomentsGenerator:
-    """Touches private data: a moments release for `epsilon`, charged to `budget` before its noise is drawn; it is public."""
+def moments_release(rows: Intake, epsilon: float) -> MomentsGenerator:
+    """Touches private data: a moments release for `epsilon`, charged to the budget before its noise is drawn; it is public."""
     from understudy.methods.moments import MomentsGenerator
 
-    start = MomentsGenerator(epsilon, budget.delta, random_state=seed)
-    return start.fit(table, schema=encoder.schema, budget=BudgetShare(budget, epsilon))
+    start = MomentsGenerator(epsilon, rows.budget.delta, random_state=rows.seed)
+    return start.fit_intake(replace(rows, budget=BudgetShare(rows.budget, epsilon)))
+
+
+def image_moments_release(data: ImageDataset, epsilon: float, seed: int, budget: Budget) -> ImageMoments:
+    """Touches private data: the same for images, without a look at edges."""
+    from understudy.methods.image_moments import ImageMoments
+
+    start = ImageMoments(epsilon, budget.delta, edges=0.0, random_state=seed)
+    return start.fit(data, budget=BudgetShare(budget, epsilon))

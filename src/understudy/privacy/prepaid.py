@@ -22,7 +22,8 @@ from scipy import stats
 from understudy.errors import BudgetExceeded, InputError
 from understudy.privacy.argmax import check_votes
 from understudy.privacy.budget import Budget
-from understudy.privacy.events import DeltaEvent, Event, check_count
+from understudy.privacy.calibration import smallest_noise
+from understudy.privacy.events import DeltaEvent, Event, SubsampledGaussianEvent, check_count
 from understudy.privacy.mechanisms import (
     NOT_ANSWERED,
     ConfidentGNMax,
@@ -31,12 +32,15 @@ from understudy.privacy.mechanisms import (
     PoissonGaussianStep,
 )
 from understudy.privacy.noise import NoiseSource, SystemNoise
+from understudy.privacy.pld import has_pld
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # The share of delta that padded Poisson batches may use up.
 OVERFLOW_SHARE = 1e-3
+# So many batches and noise vectors are drawn while the caller computes.
+_AHEAD = 8
 
 T = TypeVar("T")
 
@@ -176,13 +180,41 @@ def prepaid_event(mechanism: LNMax | GNMax | ConfidentGNMax, count: int, answers
 
 def step_events(mechanism: PoissonGaussianStep, steps: int, rows: int, slots: int, epsilon: float) -> tuple[Event, ...]:
     """What `PrepaidSteps` charges, for planning."""
-    from understudy.privacy.events import SubsampledGaussianEvent
-
     run = SubsampledGaussianEvent(mechanism.noise_multiplier, mechanism.sampling_rate, steps)
     chance = (1 + math.exp(epsilon)) * steps * float(stats.binom.sf(slots, rows, mechanism.sampling_rate))
     if chance <= 0:
         return (run,)
     return run, DeltaEvent(min(chance, 0.999), f"a Poisson batch of more than {slots} rows loses some of them")
+
+
+def pay_for_steps(
+    steps: int, batch: int, clip: float, rows: int, budget: Budget, noise: float | None = None, *, ahead: int = _AHEAD
+) -> PrepaidSteps:
+    """Charge `steps` of DP-SGD on Poisson batches of `batch` rows, expected, out of `rows`.
+
+    `noise` is the noise multiplier; None: the least that what is left of the budget allows.
+    """
+    if noise is None:
+        # Releases of clipped sums have no known privacy loss distribution: there is nothing tighter to look for than Rényi.
+        accounting = "tightest" if all(has_pld(event) for event in budget.events) else "rdp"
+        noise = smallest_noise(
+            lambda noise: events_with_steps(steps, batch, clip, rows, budget, noise),
+            budget.epsilon,
+            budget.delta,
+            accounting=accounting,
+            tolerance=1e-3,
+        )
+    slots = batch_slots(rows, batch / rows, steps, budget.epsilon, budget.delta)
+    return PrepaidSteps(PoissonGaussianStep(clip, noise, batch / rows), steps, rows, slots, budget, ahead=ahead)
+
+
+def events_with_steps(
+    steps: int, batch: int, clip: float, rows: int, budget: Budget, noise: float
+) -> tuple[Event, ...]:
+    """What the budget would hold after `pay_for_steps`, for planning."""
+    slots = batch_slots(rows, batch / rows, steps, budget.epsilon, budget.delta)
+    step = PoissonGaussianStep(clip, noise, batch / rows)
+    return (*budget.events, *step_events(step, steps, rows, slots, budget.epsilon))
 
 
 def batch_slots(rows: int, sampling_rate: float, steps: int, epsilon: float, delta: float) -> int:

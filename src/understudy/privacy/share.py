@@ -14,8 +14,8 @@ class BudgetShare(Budget):
     The certificate is written from the whole: it holds the events of the share among its own.
     """
 
-    def __init__(self, whole: Budget, epsilon: float) -> None:
-        super().__init__(epsilon, whole.delta, unsafe_noise_seed=whole.unsafe_noise_seed)
+    def __init__(self, whole: Budget, epsilon: float, delta: float | None = None) -> None:
+        super().__init__(epsilon, whole.delta if delta is None else delta, unsafe_noise_seed=whole.unsafe_noise_seed)
         self.noise = whole.noise
         self._whole = whole
 

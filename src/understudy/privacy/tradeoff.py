@@ -241,13 +241,13 @@ def _gaussian(event: Event) -> tuple[float, float] | None:
 def discrete_excess(noise_multiplier: float) -> float:
     """By how much delta(epsilon) of a discrete Gaussian mechanism can pass that of the continuous one, at any epsilon.
 
-    One coordinate after the other is made continuous. With W(epsilon) the delta of all others, that coordinate's share
-    of delta is the mean of g(x) = W(log l - (2xs - s^2) / 2 sigma^2) over x, once a sum over whole numbers and once an
-    integral. They differ by at most V / 16 (Euler and Maclaurin), V the total variation of the derivative of g times the
-    density; g rises from 0 to 1, its derivative has one top and is at most s / sigma, so V is at most
-    (0.484 + 2.394 s / sigma) / sigma^2. The last term is the sum of the density over whole numbers, which is not quite
-    one. Summed over the coordinates that a record moves, each by one or more, this is largest for a single one moved
-    by one, where sigma is the noise multiplier. The review has it step by step.
+    One coordinate after the other is made continuous. With W(epsilon) the delta of all that comes after, a coordinate's
+    part of delta is the mean of g(x) = W(log l - (2xs - s^2) / 2 sigma^2) over x, once a sum over whole numbers and once
+    an integral. They differ by at most V / 16 (Euler and Maclaurin), V the total variation of the derivative of g - 1/2
+    times the density; g rises from 0 to 1, its derivative is at most s / sigma and varies by at most twice that, so V is
+    at most (0.484 + 2.394 s / sigma) / sigma^2. The last term is the sum of the density over whole numbers, which is not
+    quite one. Summed over the coordinates that a record moves, each by one or more, this is largest for a single one
+    that is moved by one, where sigma is the noise multiplier. The privacy review has it step by step.
     """
     z = noise_multiplier
     if z < _LEAST_NOISE:

@@ -106,7 +106,7 @@ class TableGenerator(Estimator):
         run = Run(files, progress, checkpoint_seconds)
         try:
             rows = take_in(table, present, given, share if self.private else 0.0, self._seed(), paying, run)
-            learnt = self.learn(rows)
+            self.fit_intake(rows)
         except (InputError, BudgetExceeded):
             if files is not None and files.untouched:
                 files.remove()  # refused before the first draw: there is no run to resume
@@ -114,14 +114,19 @@ class TableGenerator(Estimator):
         finally:
             if files is not None:
                 files.close()
-        self.interrupted_ = run.stopped
+        return self
+
+    def fit_intake(self, rows: Intake) -> Self:
+        """Touches private data (`rows`, taken in already): learn, and certify what its budget was charged."""
+        learnt = self.learn(rows)
+        self.interrupted_ = rows.run.stopped
         self._ready(learnt.model, learnt.facts, rows.schema)
         facts = {**learnt.facts, "schema_estimated": rows.estimated}
         if learnt.unprotected is not None:
             self._certify_unprotected(self.kind, facts, learnt.unprotected)
         else:
             self._certify(
-                learnt.budget or paying,
+                learnt.budget or rows.budget,
                 self.kind,
                 facts,
                 [rows.assumed_public],

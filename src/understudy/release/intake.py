@@ -66,7 +66,7 @@ def check_table(frame: Table, target: str | None, schema: Schema | None) -> tupl
     given = Schema.draft(table, target) if schema is None else schema
     given = given if target is None else given.with_target(target)
     known = [name for name in given.names if name in table.columns]
-    present = ~table[known].isna().all(axis=1).to_numpy(dtype=bool)
+    present = np.any(np.asarray(table[known].notna(), dtype=bool), axis=1, keepdims=True)[:, 0]
     rows = table if present.all() or not present.any() else table.loc[present].reset_index(drop=True)
     validate_frame(rows, given)
     return rows, present if present.any() else np.ones_like(present), given

@@ -16,6 +16,7 @@ from understudy._version import __version__
 from understudy.errors import InputError
 from understudy.files import check_writable, write_text
 from understudy.report import figures, words
+from understudy.report.checklist import checklist
 from understudy.report.facts import Release, free, read_release, shares, total
 from understudy.report.odds import Odds
 from understudy.report.text import at_most, number, one_in, percent, shown
@@ -210,6 +211,10 @@ def _release(release: Release, nothing: bool) -> dict[str, Any]:
         "recomputed": release.recomputed,
         "problem": shown(release.problem, 300),
         "facts": [(shown(k, 60), shown(v, 120)) for k, v in list(release.facts.items())[:MOST_FACTS]],
+        "checklist": [
+            {"level": p.level, "point": p.point, "answer": shown(p.answer, 1200), "answered": p.answered}
+            for p in checklist(certificate)
+        ],
         "free": shown(release.facts["post_processing_of"]) if nothing else None,
     }
 

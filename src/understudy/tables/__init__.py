@@ -14,12 +14,14 @@ from understudy.tables.schema import Schema
 
 if TYPE_CHECKING:
     from understudy.tables.bounds import estimate_schema, settle_target
+    from understudy.tables.coordinates import Coordinates
     from understudy.tables.encoder import Coded, Encoder, Group
     from understudy.tables.io import Table, check_table_path, read_table, write_table
     from understudy.tables.validate import validate_frame
 
 _HOMES = {
     "Coded": "encoder",
+    "Coordinates": "coordinates",
     "Encoder": "encoder",
     "Group": "encoder",
     "Table": "io",
@@ -36,6 +38,7 @@ __all__ = [
     "OTHER",
     "Coded",
     "Column",
+    "Coordinates",
     "Encoder",
     "Group",
     "Schema",

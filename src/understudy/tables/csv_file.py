@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -19,19 +20,23 @@ LONGEST_LINE = 16 * 2**20
 _BLOCK_LIMIT = 2**31 - 1
 
 
-def read_csv(path: Path) -> pa.Table:
+def read_csv(path: Path, *, typed: bool = True) -> pa.Table:
     """The table in a UTF-8, comma-separated file with a header line, .csv or .csv.gz.
 
-    Types are inferred from the whole file, so that a late surprise makes a column text instead of an error.
+    Types are inferred from the whole file, so that a late surprise makes a column text instead of an error; without
+    `typed` all columns are text.
     """
     size = _scan(path)
     try:
+        types = None if typed else dict.fromkeys(_header(path), pa.string())
         return arrow_csv.read_csv(
             path,
             # One thread: only then does a parse error know its row.
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=min(size + 1, _BLOCK_LIMIT)),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True),
+            convert_options=arrow_csv.ConvertOptions(
+                null_values=list(MISSING), strings_can_be_null=True, column_types=types
+            ),
         )
     except pa.ArrowInvalid as error:
         message = str(error)
@@ -44,6 +49,12 @@ def read_csv(path: Path) -> pa.Table:
                 "Repair that row; a comma inside a value needs quotes around it."
             ) from None
         raise InputError(f"{path}: this is not a CSV table: {message}.") from None
+
+
+def _header(path: Path) -> list[str]:
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        return next(csv.reader(file), [])
 
 
 def _scan(path: Path) -> int:

@@ -30,18 +30,29 @@ class ArrowStream(Protocol):
 Table: TypeAlias = pd.DataFrame | ArrowStream
 
 
-def read_table(source: str | os.PathLike[str] | Table) -> pd.DataFrame:
+def read_table(
+    source: str | os.PathLike[str] | Table, *, typed: bool = True, empty_allowed: bool = False
+) -> pd.DataFrame:
     """A pandas frame from a path (.csv, .csv.gz, .parquet, .feather) or from a pandas, polars or pyarrow table.
 
-    In CSV a value is missing where it is empty, NA or NaN. Whole numbers stay whole where some are missing.
+    In CSV a value is missing where it is empty, NA or NaN. Whole numbers stay whole where some are missing. With
+    `typed=False` a CSV's columns are all text: their types could only be told from the rows.
     """
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(source))
-    return as_frame(source)
+        return _read_file(Path(source), typed, empty_allowed)
+    return as_frame(source, empty_allowed=empty_allowed)
 
 
-def as_frame(table: Table) -> pd.DataFrame:
-    """The table as pandas, refused where names are missing, repeated or no text, or where there is nothing in it."""
+def has_types(path: str | os.PathLike[str]) -> bool:
+    """Whether a file of this kind says the types of its columns; in a CSV they could only be told from the rows."""
+    return _suffix(Path(path)) not in (".csv", ".csv.gz")
+
+
+def as_frame(table: Table, *, empty_allowed: bool = False) -> pd.DataFrame:
+    """The table as pandas, refused where names are missing, repeated or no text, or where there is nothing in it.
+
+    With `empty_allowed` a table may have columns and no rows.
+    """
     if isinstance(table, pd.DataFrame):
         frame = table
     elif isinstance(table, ArrowStream):
@@ -51,7 +62,7 @@ def as_frame(table: Table) -> pd.DataFrame:
         raise InputError(
             f"a table must be a path or a pandas, polars or pyarrow table, not {type(table).__name__}.{hint}"
         )
-    return _checked(frame, "the table")
+    return _checked(frame, "the table", empty_allowed)
 
 
 def column_of(frame: pd.DataFrame, name: str) -> pd.Series:
@@ -100,7 +111,7 @@ def _suffix(path: Path) -> str:
     )
 
 
-def _read_file(path: Path) -> pd.DataFrame:
+def _read_file(path: Path, typed: bool, empty_allowed: bool) -> pd.DataFrame:
     suffix = _suffix(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file.")
@@ -108,7 +119,7 @@ def _read_file(path: Path) -> pd.DataFrame:
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty.")
         if suffix in (".csv", ".csv.gz"):
-            table = read_csv(path)
+            table = read_csv(path, typed=typed)
         elif suffix in (".parquet", ".pq"):
             # ParquetFile reads one file; read_table would look for partitions in the folders' names.
             with parquet.ParquetFile(path) as file:
@@ -122,7 +133,7 @@ def _read_file(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} is not a whole {suffix} file: {reason}. Copy or make it again.") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-    return _checked(_from_arrow(table, str(path)), str(path))
+    return _checked(_from_arrow(table, str(path)), str(path), empty_allowed)
 
 
 def _neighbour(path: Path) -> str:
@@ -132,7 +143,7 @@ def _neighbour(path: Path) -> str:
         return f" There is no folder {path.parent} either."
 
 
-def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+def _checked(frame: pd.DataFrame, where: str, empty_allowed: bool = False) -> pd.DataFrame:
     names = list(frame.columns)
     if not names:
         raise InputError(f"{where} has no columns.")
@@ -145,7 +156,7 @@ def _checked(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         raise InputError(f"{where}: column {nameless[0]} has no name. Write one in the header.")
     if not frame.columns.is_unique:
         _refuse_duplicates(frame.columns, where)
-    if len(frame) == 0:
+    if len(frame) == 0 and not empty_allowed:
         raise InputError(f"{where} has columns ({listed(names, 5)}) but no rows.")
     return frame
 

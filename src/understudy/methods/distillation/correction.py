@@ -19,8 +19,8 @@ import numpy as np
 from jaxtyping import Array
 from scipy import special
 
-from understudy.learn.convnet_training import Learner
-from understudy.learn.convnets import ConvNet, features
+from understudy.learn.convnet_training import TrainedNetwork
+from understudy.learn.convnets import ConvNet, standardised
 from understudy.privacy import PrepaidSteps
 
 # How many samples show the axes, and how much of the mean variance is added to each before it is scaled to one.
@@ -48,7 +48,7 @@ class Committee:
     `others` are opinions of another kind (images as rows of pixels to logits, half as weighty as the networks').
     """
 
-    learners: Sequence[Learner]
+    learners: Sequence[TrainedNetwork]
     others: tuple[Opinion, ...] = ()
     middle: np.ndarray | None = None
     axes: np.ndarray | None = None
@@ -56,27 +56,28 @@ class Committee:
 
     def scores(self, rows: np.ndarray) -> np.ndarray:
         """Logits of each class, centred (images x classes), of images as rows of pixels: from 0 to 1, or bytes."""
-        found = np.mean([one.scores(rows) for one in self.learners], axis=0)
+        scores = np.mean([one.scores(rows) for one in self.learners], axis=0)
         for other in self.others:
-            found = found + other(rows) / 2
+            scores = scores + other(rows) / 2
         if self.weights is not None:
-            found = found / _HALVED + self.seen(rows) @ self.weights
-        return found - found.mean(axis=1, keepdims=True)
+            scores = scores / _HALVED + self.seen(rows) @ self.weights
+        return scores - scores.mean(axis=1, keepdims=True)
 
     def seen(self, rows: np.ndarray) -> np.ndarray:
         """What the networks see of images, along the axes, with a constant at the end (images x axes + 1)."""
         assert self.middle is not None
         assert self.axes is not None
-        places, networks = (jnp.asarray(self.middle), jnp.asarray(self.axes)), [one.network for one in self.learners]
-        found = np.ones((len(rows), self.axes.shape[1] + 1))
+        middle, axes = jnp.asarray(self.middle), jnp.asarray(self.axes)
+        networks = [one.network for one in self.learners]
+        seen = np.ones((len(rows), self.axes.shape[1] + 1))
         for start in range(0, len(rows), _AT_ONCE):
             part = rows[start : start + _AT_ONCE]
             padded = np.zeros((_AT_ONCE, rows.shape[1]), np.float32)
             padded[: len(part)] = part / np.float32(255) if part.dtype == np.uint8 else part
             with jax.default_matmul_precision("highest"):
-                along = _along(networks, padded.reshape(-1, *self.learners[0].shape), *places)
-            found[start : start + len(part), :-1] = np.asarray(along)[: len(part)]
-        return found
+                along = _along(networks, padded.reshape(-1, *self.learners[0].shape), middle, axes)
+            seen[start : start + len(part), :-1] = np.asarray(along)[: len(part)]
+        return seen
 
     def with_axes(self, samples: np.ndarray, count: int) -> Committee:
         """The same, with axes that `samples` (rows of pixels, public) show; of one spread each."""
@@ -139,4 +140,5 @@ def noisy_descent(
 @jax.jit
 def _along(networks: list[ConvNet], images: Array, middle: Array, axes: Array) -> Array:
     """What networks see of images along the axes; there, since features are too many to bring back."""
-    return (jnp.concatenate([features(one, images) for one in networks], axis=1) - middle) @ axes
+    pixels = standardised(images)
+    return (jnp.concatenate([one.features(pixels) for one in networks], axis=1) - middle) @ axes

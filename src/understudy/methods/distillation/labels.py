@@ -27,7 +27,7 @@ _AT_ONCE = 4000
 _FLOOR = 1e-2
 
 
-class Fitting(NamedTuple):
+class LabelFitting(NamedTuple):
     """How labels are fitted; all of it public.
 
     Records spread further than samples along some axes, up to twenty or thirty times their variance along the first: hence
@@ -64,13 +64,13 @@ def fit_labels(
 
 def _betas(kernel: Kernel, ridge: float, support: Support, rows: np.ndarray) -> np.ndarray:
     """Touches private data where the rows are: S⁻¹ k(X, x) of each (rows x support)."""
-    size, found = min(_AT_ONCE, len(rows)), np.zeros((len(rows), len(support.points)))
+    size, betas = min(_AT_ONCE, len(rows)), np.zeros((len(rows), len(support.points)))
     for start in range(0, len(rows), size):
         part = rows[np.arange(start, start + size) % len(rows)]  # all of one size, so that it compiles once
         with jax.default_matmul_precision("highest"):
             beta = _solved(kernel, ridge, support.points, jnp.asarray(part))
-        found[start : start + size] = np.asarray(beta)[: len(rows) - start]
-    return found
+        betas[start : start + size] = np.asarray(beta)[: len(rows) - start]
+    return betas
 
 
 @partial(jax.jit, static_argnums=0)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +22,9 @@ import optax
 from jaxtyping import Array
 
 from understudy.images.deform import Affine, warp
-from understudy.learn.convnet_training import Learner, Lessons, train_convnet
-from understudy.learn.convnets import Shape, convnet, features
+from understudy.learn.convnet_training import Lessons, TrainedNetwork, train_convnet
+from understudy.learn.convnets import ConvNet, Shape, standardised
+from understudy.release.settings import Settings, positive, setting, share, whole
 
 _CHUNK = 50
 _ADAM: Any = optax.scale_by_adam()
@@ -52,17 +53,22 @@ class Deformation:
         return jnp.clip((images - low) / (1 - low - high), 0, 1)
 
 
-class Matching(NamedTuple):
+@dataclass
+class Matching(Settings):
     """How images are matched; none of it costs privacy. `batch` samples of each class are compared at every step.
 
-    Every image holds `parts` x `parts` pictures.
+    Every image holds `parts` x `parts` pictures, each with labels of its own, which a network learns from enlarged.
+    `stretch` is how far the contrast of samples is stretched at random (0: not), since those of Gaussians are grey.
     """
 
-    steps: int = 1000
-    batch: int = 128
-    learning_rate: float = 1e-2
-    width: int = 128
-    parts: int = 1
+    steps: int = setting(1000, whole())
+    batch: int = setting(128, whole())
+    learning_rate: float = setting(1e-2, positive())
+    parts: int = setting(2, whole())
+    stretch: float = setting(0.0, share("the range of pixels"))
+
+    def deformation(self, affine: Affine) -> Deformation:
+        return Deformation(affine, 0.4 * self.stretch, 0.6 * self.stretch)
 
 
 def unfolded(images: Array, parts: int) -> Array:
@@ -92,63 +98,67 @@ def match_samples(
     start: np.ndarray,
     deformation: Deformation,
     matching: Matching,
+    width: int,
     key: Array,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Callable[[int, int, float], None] | None = None,
 ) -> np.ndarray:
     """Images (per class x classes x height x width x colours, from 0 to 1) whose features are those of `samples`.
 
-    `samples` are bytes, classes x number x height x width x colours. The result is as public as they are.
+    `samples` are bytes, classes x number x height x width x colours. The result is as public as they are. Networks have
+    `width` kernels a block; `progress` is told the step, of how many, and the loss.
     """
     points = jnp.asarray(start, jnp.float32)
-    carried = (points, _ADAM.init(points))
+    state = (points, _ADAM.init(points))
     decay = (1 + np.cos(np.pi * np.arange(matching.steps) / matching.steps)) / 2
     rates = (matching.learning_rate * decay).astype(np.float32)
-    fixed = matching._replace(steps=0, learning_rate=0.0)
+    fixed = (matching.batch, matching.parts, width)
     for begun in range(0, matching.steps, _CHUNK):
         part = jnp.asarray(rates[begun : begun + _CHUNK])
         keys = jax.random.split(jax.random.fold_in(key, begun), len(part))
-        carried, loss = _match(fixed, deformation, samples, carried, keys, part)
+        state, loss = _match(*fixed, deformation, samples, state, keys, part)
         if progress is not None:
-            progress(begun + len(part), float(loss))
-    return np.asarray(carried[0])
+            progress(begun + len(part), matching.steps, float(loss))
+    return np.asarray(state[0])
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
 def _match(
-    matching: Matching, deformation: Deformation, samples: Array, carried: Any, keys: Array, rates: Array
+    batch: int, parts: int, width: int, deformation: Deformation, samples: Array, state: Any, keys: Array, rates: Array
 ) -> tuple[Any, Array]:
-    classes, _, *shape = samples.shape
+    classes, _, *sides = samples.shape
+    shape: Shape = (sides[0], sides[1], sides[2])
 
-    def step(carried: Any, now: tuple[Array, Array]) -> tuple[Any, Array]:
-        (points, state), (key, rate) = carried, now
+    def step(state: Any, now: tuple[Array, Array]) -> tuple[Any, Array]:
+        (points, opt_state), (key, rate) = state, now
         drawing, choosing, stretching, moving = jax.random.split(key, 4)
-        network = convnet(drawing, (shape[0], shape[1], shape[2]), classes, width=matching.width)
-        places = jax.random.randint(choosing, (classes, matching.batch), 0, samples.shape[1])
-        chosen = samples[jnp.arange(classes)[:, None], places].astype(jnp.float32) / 255
+        network = ConvNet(shape, classes, key=drawing, width=width)
+        drawn = jax.random.randint(choosing, (classes, batch), 0, samples.shape[1])
+        chosen = samples[jnp.arange(classes)[:, None], drawn].astype(jnp.float32) / 255
         chosen = deformation.stretched(stretching, chosen.reshape(-1, *shape))
         # One map a class, for its samples and its images alike: their difference is then not one of maps.
         maps, shifts = deformation.affine.matrices(moving, classes)
-        wanted = features(network, warp(chosen, *(jnp.repeat(m, matching.batch, 0) for m in (maps, shifts))))
-        wanted = wanted.reshape(classes, matching.batch, -1).mean(axis=1)
+
+        def features(pictures: Array, whose: Array) -> Array:
+            return network.features(standardised(warp(pictures, maps[whose], shifts[whose])))
+
+        wanted = features(chosen, jnp.repeat(jnp.arange(classes), batch)).reshape(classes, batch, -1).mean(axis=1)
 
         def apart(points: Array) -> Array:
-            pictures = unfolded(points.reshape(-1, *shape), matching.parts)
-            whose = jnp.tile(jnp.repeat(jnp.arange(classes), matching.parts**2), len(points))
-            found = features(network, warp(pictures, maps[whose], shifts[whose]))
-            found = found.reshape(len(points), classes, matching.parts**2, -1).mean(axis=(0, 2))
-            return jnp.sum((found - wanted) ** 2)
+            pictures = unfolded(points.reshape(-1, *shape), parts)
+            own = features(pictures, jnp.tile(jnp.repeat(jnp.arange(classes), parts**2), len(points)))
+            return jnp.sum((own.reshape(len(points), classes, parts**2, -1).mean(axis=(0, 2)) - wanted) ** 2)
 
-        loss, slope = jax.value_and_grad(apart)(points)
-        updates, state = _ADAM.update(slope, state)
-        return (jnp.clip(points - rate * updates, 0, 1), state), loss
+        loss, gradient = jax.value_and_grad(apart)(points)
+        updates, opt_state = _ADAM.update(gradient, opt_state)
+        return (jnp.clip(points - rate * updates, 0, 1), opt_state), loss
 
-    carried, losses = jax.lax.scan(step, carried, (keys, rates))
-    return carried, losses.mean()
+    state, losses = jax.lax.scan(step, state, (keys, rates))
+    return state, losses.mean()
 
 
 def train_teachers(
     samples: np.ndarray, labels: np.ndarray, deformation: Deformation, lessons: Lessons, teachers: int, seed: int
-) -> list[Learner]:
+) -> list[TrainedNetwork]:
     """Networks trained on samples (classes x number x height x width x colours, bytes) and labels: logits of each."""
     classes, number, *shape = samples.shape
     where: Shape = (shape[0], shape[1], shape[2])

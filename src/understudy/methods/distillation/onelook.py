@@ -7,207 +7,158 @@ the budget may fit the labels to the real images, or go on with DP-SGD on them f
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any, ClassVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.deform import Affine
-from understudy.learn.krr import one_hot
-from understudy.methods.distillation.distiller import Distiller, Progress
-from understudy.methods.distillation.domain import Domain, TableDomain
-from understudy.methods.distillation.dpkip import check_batch, descend, pay_for_steps
-from understudy.methods.distillation.labels import Fitting, fit_labels
-from understudy.methods.distillation.training import Rows, Schedule, Support, distil
+from understudy.methods.distillation.distiller import DistilledSet, Distiller, Records
+from understudy.methods.distillation.domain import TableDomain
+from understudy.methods.distillation.dpkip import check_batch, descend
+from understudy.methods.distillation.labels import LabelFitting, fit_labels
+from understudy.methods.distillation.released_start import image_start, table_start
+from understudy.methods.distillation.training import RATE_OR_ZERO, Descent, Support, distil
 from understudy.methods.image_moments import ImageMoments
 from understudy.methods.image_moments.sampler import Samples
 from understudy.methods.moments import MomentsGenerator
-from understudy.privacy import Budget, Certificate
-from understudy.tables import Schema
+from understudy.privacy.prepaid import pay_for_steps
+from understudy.privacy.share import BudgetShare
+from understudy.release.settings import Settings, or_none, positive, setting, share, truth, whole
 
 # Ten times so many samples show along which axes labels are fitted.
 _SHOWN = 1000
+_REFINE_CLIP = 1e-6
 
 
+@dataclass
+class Look(Settings):
+    """What is looked at in images, as `ImageMoments` has it. It decides what leaves, and what noise that needs."""
+
+    frequencies: int | None = setting(None, or_none(whole()))
+    components: int = setting(1, whole())
+    straight: bool = setting(False, truth())
+    sized: bool = setting(False, truth())
+
+    def affine(self) -> Affine:
+        """How far samples are deformed: more for writing than for other images."""
+        return Affine() if self.straight else Affine(0.05, 0.05, 0.05, 1.0)
+
+
+@dataclass
+class SampleDescent(Descent):
+    """The free descent on samples: `samples` rows of each class of a table; images are endless, and `deform`ed at random.
+
+    `refine_rate` is the learning rate of DP-SGD afterwards.
+    """
+
+    ridge: float = setting(1e-4, positive())
+    steps: int = setting(3000, whole())
+    batch: int = setting(1000, whole())
+    learning_rate: float = setting(5e-3, positive())
+    label_rate: float = setting(5e-3, RATE_OR_ZERO)
+    samples: int = setting(4000, whole())
+    deform: bool = setting(True, truth())
+    refine_rate: float = setting(1e-3, positive())
+
+
+@dataclass(eq=False, repr=False)
 class OneLook(Distiller):
     """A distilled set from one private look.
 
-    Parameters
-    ----------
-    epsilon, delta : the budget; all of it is used. per_class : records a class.
-    steps, batch, learning_rate, label_rate, ridge, depth : of the free descent, as in `KIP`; none of them costs privacy.
-    samples : rows a class that are drawn from a table's release for it. deform : deform sampled images at random, more
-        for writing (`straight`) than for other images.
-    frequencies, straight, sized, components : of `ImageMoments`.
-    label_share : the share of epsilon for a second look, which fits the labels to the real images.
-    refine_share : the share of epsilon for DP-SGD on the real images afterwards, `refine_epochs` of it.
+    - `epsilon`, `delta`: the budget; all of it is used. `per_class`: records a class.
+    - `look`: what is looked at in images.
+    - `label_share`: the share of epsilon for a second look, which fits the labels to the real images.
+    - `refine_share`: the share of epsilon for DP-SGD on the real images afterwards, `refine_epochs` of it on Poisson
+      batches of `refine_batch` images, expected.
+    - `schema_epsilon_share`: the share of epsilon for what a table's schema does not say.
+    - `descent`: what is done with samples of the release, for free.
     """
 
     method: ClassVar[str] = "one-look"
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        per_class: int = 10,
-        *,
-        steps: int = 3000,
-        batch: int = 1000,
-        learning_rate: float = 5e-3,
-        label_rate: float = 5e-3,
-        ridge: float = 1e-4,
-        depth: int = 1,
-        samples: int = 4000,
-        deform: bool = True,
-        frequencies: int | None = None,
-        straight: bool = False,
-        sized: bool = False,
-        components: int = 1,
-        label_share: float = 0.0,
-        refine_share: float = 0.0,
-        refine_epochs: int = 5,
-        refine_rate: float = 1e-3,
-        schema_epsilon_share: float = 0.1,
-        random_state: int | None = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.per_class = per_class
-        self.steps = steps
-        self.batch = batch
-        self.learning_rate = learning_rate
-        self.label_rate = label_rate
-        self.ridge = ridge
-        self.depth = depth
-        self.samples = samples
-        self.deform = deform
-        self.frequencies = frequencies
-        self.straight = straight
-        self.sized = sized
-        self.components = components
-        self.label_share = label_share
-        self.refine_share = refine_share
-        self.refine_epochs = refine_epochs
-        self.refine_rate = refine_rate
-        self.schema_epsilon_share = schema_epsilon_share
-        self.random_state = random_state
-        self.unsafe_noise_seed = unsafe_noise_seed
+    epsilon: float = setting(1.0, positive())
+    delta: float = setting(1e-5, share("probability", ends="()"))
+    per_class: int = setting(10, whole())
+    _: KW_ONLY
+    look: Look = field(default_factory=Look)
+    label_share: float = setting(0.0, share())
+    refine_share: float = setting(0.0, share())
+    refine_epochs: int = setting(5, whole())
+    refine_batch: int = setting(500, whole())
+    schema_epsilon_share: float = setting(0.1, share())
+    descent: SampleDescent = field(default_factory=SampleDescent)
+    random_state: int | None = setting(None, or_none(whole(0)))
+    unsafe_noise_seed: int | None = None
 
-    def _check(self) -> None:
-        super()._check()
-        for name in ("refine_share", "label_share"):
-            if not 0 <= (share := getattr(self, name)) < 1:
-                raise InputError(f"`{name}` (={share}) is a share of epsilon: at least 0 and below 1.")
+    def _check_settings(self) -> None:
+        super()._check_settings()
         if self.refine_share and self.label_share:
             raise InputError("either `refine_share` or `label_share` may have a part of epsilon: set the other to 0.")
 
-    def _learn(
-        self, data: Any, schema: Schema | None, key: jax.Array, progress: Progress | None
-    ) -> tuple[Domain, Support, Certificate]:
-        """Touches private data: through one release of moments, and through DP-SGD if a share is left for it."""
-        if isinstance(data, ImageDataset):
-            return self._learn_images(data, key, progress)
-        assert schema is not None
-        return self._learn_table(data, schema, key, progress)
-
-    def _learn_images(
-        self, data: ImageDataset, key: jax.Array, progress: Progress | None
-    ) -> tuple[Domain, Support, Certificate]:
-        """Touches private data: the look, and DP-SGD."""
-        domain = self._domain(data, None, None)
-        if self.refine_share:
-            check_batch(min(self.batch, 500), len(data))
-        budget = Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
-        generator = ImageMoments(
-            (1 - self.refine_share - self.label_share) * self.epsilon,
-            self.delta * (1 - self.refine_share / 2),
-            frequencies=self.frequencies,
-            components=self.components,
-            edges=0.0,
-            straight=self.straight,
-            sized=self.sized,
-            random_state=self.random_state,
-        )
-        self.drawn_ = True
-        generator.fit(data, budget)
-        classes = np.arange(self.per_class * len(domain.classes)) % len(domain.classes)
-        first = generator.sample(len(classes), self.random_state, labels=classes)
-        start = Support(jnp.asarray(first.flat()), jnp.asarray(one_hot(first.labels, len(domain.classes))))
-        affine = (Affine() if self.straight else Affine(0.05, 0.05, 0.05, 1.0)) if self.deform else None
-        source = Samples(generator.mixture_, affine)
-        support = self._descend(domain, source, start, key, progress)
-        facts: dict[str, Any] = {"mechanism": "moments", "post_processing_of": "generator/image-moments"}
-        if self.label_share:
-            how = Fitting()
-            shown = [np.asarray(_points(source, jax.random.fold_in(key, part))) for part in range(10)]
-            paid = pay_for_steps(how.steps, len(data), how.clip, len(data), budget)
-            targets = one_hot(data.labels, len(domain.classes))
-            kernel = self._kernel(domain)
-            support = fit_labels(
-                kernel, self.ridge, support, np.concatenate(shown), data.flat(), targets, paid, how.rate
-            )
-            facts = {"mechanism": "moments, then noisy gradients of the labels"}
-        if self.refine_share:
-            batch = min(self.batch, 500)
-            steps = max(1, round(self.refine_epochs * len(data) / batch))
-            paid = pay_for_steps(steps, batch, 1e-6, len(data), budget)
-            support = descend(self, domain, data, support, paid, self.refine_rate, progress)
-            facts = {"mechanism": "moments, then dp-sgd", "steps": steps, "noise": paid.mechanism.noise_multiplier}
-        return domain, support, self._certify(budget, data, facts)
-
-    def _learn_table(
-        self, data: Any, schema: Schema, key: jax.Array, progress: Progress | None
-    ) -> tuple[Domain, Support, Certificate]:
-        """Touches private data: the look of `MomentsGenerator`; the rest works on its samples."""
-        if self.refine_share or self.label_share:
+    def _check_records(self, data: Any) -> None:
+        if not isinstance(data, ImageDataset) and (self.refine_share or self.label_share):
             raise InputError(
                 "`refine_share` and `label_share` are for images; a table's release is distilled as it is. Leave them at 0."
             )
-        if not schema.missing():
-            self._fits(TableDomain(schema), len(data))
-        generator = MomentsGenerator(
-            self.epsilon,
-            self.delta,
-            schema_epsilon_share=self.schema_epsilon_share,
-            random_state=self.random_state,
-            unsafe_noise_seed=self.unsafe_noise_seed,
-        )
-        generator.fit(data, schema.target, schema)
-        self.generator_ = generator  # as public as the set that is distilled from it, and paid for by the same look
-        plain = TableDomain(generator.schema_)
-        self._fits(plain, len(data))
-        made = [
-            generator.sample(self.samples, {plain.label.name: value}, random_state=self.random_state)
-            for value in plain.classes
-        ]
-        cubes = [plain.encoder.encode(frame) for frame in made]
-        domain = plain.scaled_by(np.concatenate(cubes))
-        points = [domain.points(frame) for frame in made]
-        numbers = np.repeat(np.arange(len(plain.classes)), self.samples)
-        rows = Rows(jnp.asarray(np.concatenate(points)), jnp.asarray(one_hot(numbers, len(plain.classes))))
-        first = np.concatenate([part[: self.per_class] for part in points])
-        labels = one_hot(np.repeat(np.arange(len(plain.classes)), self.per_class), len(plain.classes))
-        start = Support(jnp.asarray(first), jnp.asarray(labels))
-        support = self._descend(domain, rows, start, key, progress)
-        body = generator.certificate_.body
-        release = {
-            "kind": "distilled",
-            "method": self.method,
-            "per_class": self.per_class,
-            "post_processing_of": "generator/moments",
-        }
-        return domain, support, Certificate({**body, "release": release})
+        if self.refine_share:
+            check_batch("refine_batch", self.refine_batch, len(data))
 
-    def _descend(
-        self, domain: Domain, source: Any, start: Support, key: jax.Array, progress: Progress | None
-    ) -> Support:
-        schedule = Schedule(self.steps, self.batch, self.learning_rate, self.label_rate)
-        tell = None if progress is None else lambda done, _: progress(done, self.steps)
-        return distil(self._kernel(domain), self.ridge, source, start, schedule, key, tell)
+    def learn(self, records: Records) -> DistilledSet:
+        """Touches private data: through one release of moments, and through a second look if a share is left for it."""
+        if isinstance(records.data, ImageDataset):
+            return self._learn_images(records)
+        return self._learn_table(records)
+
+    def _learn_table(self, records: Records) -> DistilledSet:
+        """Touches private data: the look of `MomentsGenerator`; the rest works on its samples."""
+        assert isinstance(records.domain, TableDomain)
+        assert records.rows is not None
+        generator = MomentsGenerator(random_state=self.random_state)
+        # As public as the set that is distilled from it, and paid for by the same look.
+        self.generator_ = generator.fit_intake(records.rows)
+        count = max(self.per_class, self.descent.samples)
+        domain, start, rows = table_start(generator, records.domain, self.per_class, count, self.random_state)
+        support = distil(rows, start, self.descent, records.key, records.tell)
+        return DistilledSet(domain, support, {"post_processing_of": "generator/moments"})
+
+    def _learn_images(self, records: Records) -> DistilledSet:
+        """Touches private data: the look of `ImageMoments`, and what corrects its labels or its images."""
+        budget = records.budget
+        share = 1 - self.refine_share - self.label_share
+        first = BudgetShare(budget, share * budget.epsilon, budget.delta * (1 - self.refine_share / 2))
+        generator = ImageMoments(edges=0.0, random_state=self.random_state, **asdict(self.look))
+        generator.fit(records.data, budget=first)
+        start = image_start(generator, records.domain, self.per_class, self.random_state)
+        source = Samples(generator.mixture_, self.look.affine() if self.descent.deform else None)
+        support = distil(source, start, self.descent, records.key, records.tell)
+        if self.label_share:
+            return self._fit_labels(records, support, source)
+        if self.refine_share:
+            return self._refine(records, support)
+        facts = {"mechanism": "moments", "post_processing_of": "generator/image-moments"}
+        return DistilledSet(records.domain, support, facts)
+
+    def _fit_labels(self, records: Records, support: Support, source: Samples) -> DistilledSet:
+        """Touches private data: a second look, which moves the labels."""
+        how, rows = LabelFitting(), len(records)
+        shown = [np.asarray(_points(source, jax.random.fold_in(records.key, part))) for part in range(10)]
+        paid = pay_for_steps(how.steps, rows, how.clip, rows, records.budget)
+        kernel = self.descent.kernel(records.domain.features)
+        parts = (np.concatenate(shown), records.points(), records.targets())
+        fitted = fit_labels(kernel, self.descent.ridge, support, *parts, paid, how.rate)
+        return DistilledSet(records.domain, fitted, {"mechanism": "moments, then noisy gradients of the labels"})
+
+    def _refine(self, records: Records, support: Support) -> DistilledSet:
+        """Touches private data: DP-SGD, which moves the images."""
+        steps = max(1, round(self.refine_epochs * len(records) / self.refine_batch))
+        paid = pay_for_steps(steps, self.refine_batch, _REFINE_CLIP, len(records), records.budget)
+        refined = descend(self.descent, records.domain, records, support, paid, self.descent.refine_rate)
+        facts = {"mechanism": "moments, then dp-sgd", "steps": steps, "noise": paid.mechanism.noise_multiplier}
+        return DistilledSet(records.domain, refined, facts)
 
 
 @jax.jit

@@ -1,46 +1,36 @@
-"""A start that was paid for: samples of a moments release, instead of a Gaussian that knows nothing.
-
-DP-KIP moves its support by noisy steps, and at a small epsilon it does not get far. A share of epsilon buys a release of
-moments; its samples are public, so a support may start from them for free, and a table's features may be scaled by them.
-"""
+"""Supports that start from samples of a release, instead of a Gaussian that knows nothing. All of it is public, and free."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
-from understudy.images import ImageDataset
 from understudy.learn.krr import one_hot
 from understudy.methods.distillation.domain import Domain, TableDomain
-from understudy.methods.distillation.training import Support
+from understudy.methods.distillation.training import KnownRows, Support
 from understudy.methods.image_moments import ImageMoments
-from understudy.methods.warmstart import moments_release
-from understudy.privacy import Budget
+from understudy.methods.moments import MomentsGenerator
 
-# So many rows of each class say how features are scaled. Their number costs nothing.
-_SCALING_ROWS = 1000
+# So many rows of each class say how features are scaled.
+SCALING_ROWS = 1000
 
 
-def released_start(
-    data: Any, domain: Domain, per_class: int, epsilon: float, seed: int, budget: Budget
-) -> tuple[Domain, Support]:
-    """Touches private data: buy a release of moments for `epsilon`, and start from its samples.
-
-    Safe to publish: everything comes from the release, which is charged to `budget` before its noise is drawn.
-    """
+def image_start(generator: ImageMoments, domain: Domain, per_class: int, seed: int | None) -> Support:
+    """`per_class` sampled images of each class."""
     classes = np.arange(per_class * len(domain.classes)) % len(domain.classes)
-    labels = jnp.asarray(one_hot(classes, len(domain.classes)))
-    if isinstance(data, ImageDataset):
-        images = ImageMoments(epsilon, budget.delta, edges=0.0, random_state=seed).fit(data, budget)
-        made = images.sample(len(classes), seed, labels=classes)
-        return domain, Support(jnp.asarray(made.flat()), labels)
-    assert isinstance(domain, TableDomain)
-    rows = moments_release(data, domain.encoder, epsilon, seed, budget)
-    count = max(per_class, _SCALING_ROWS)
-    name = domain.label.name
-    frames = [rows.sample(count, {name: value}, random_state=seed) for value in domain.classes]
+    images = generator.sample(len(classes), seed, labels=classes)
+    return Support(jnp.asarray(images.flat()), jnp.asarray(one_hot(classes, len(domain.classes))))
+
+
+def table_start(
+    generator: MomentsGenerator, domain: TableDomain, per_class: int, count: int, seed: int | None
+) -> tuple[TableDomain, Support, KnownRows]:
+    """`count` sampled rows of each class: the domain that is scaled by them, `per_class` of each as a start, and all."""
+    name, classes = domain.label.name, len(domain.classes)
+    frames = [generator.sample(count, {name: value}, random_state=seed) for value in domain.classes]
     scaled = domain.scaled_by(np.concatenate([domain.encoder.encode(frame) for frame in frames]))
-    points = np.stack([scaled.points(frame[:per_class]) for frame in frames], axis=1)
-    return scaled, Support(jnp.asarray(points.reshape(len(classes), -1)), labels)
+    points = np.stack([scaled.points(frame) for frame in frames])
+    targets = np.repeat(one_hot(np.arange(classes), classes), count, axis=0)
+    first = np.moveaxis(points[:, :per_class], 0, 1).reshape(per_class * classes, -1)
+    start = Support(jnp.asarray(first), jnp.asarray(one_hot(np.arange(len(first)) % classes, classes)))
+    return scaled, start, KnownRows(jnp.asarray(points.reshape(classes * count, -1)), jnp.asarray(targets))

@@ -8,6 +8,7 @@ record's whole gradient clipped, with noise from the gate.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -17,12 +18,14 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from understudy.learn.kernels import Kernel
+from understudy.learn.kernels import Kernel, ReLUKernel
 from understudy.methods.distillation.clipping import norms, terms, weighted_sum
 from understudy.privacy import PrepaidSteps
+from understudy.release.settings import Limit, Settings, positive, setting, whole
 
 _CHUNK = 50
 _ADAM: Any = optax.scale_by_adam()
+RATE_OR_ZERO = Limit("must be a finite number, at least 0", lambda v: v == 0 or positive().holds(v))
 
 
 class Support(NamedTuple):
@@ -38,67 +41,79 @@ class Source(Protocol):
     def draw(self, key: Array, count: int) -> tuple[Array, Array]: ...
 
 
-class Rows(NamedTuple):
+class KnownRows(NamedTuple):
     """Rows that are all there; drawn with replacement."""
 
     points: Array
     targets: Array
 
     def draw(self, key: Array, count: int) -> tuple[Array, Array]:
-        places = jax.random.randint(key, (count,), 0, len(self.points))
-        return self.points[places], self.targets[places]
+        chosen = jax.random.randint(key, (count,), 0, len(self.points))
+        return self.points[chosen], self.targets[chosen]
 
 
-class Schedule(NamedTuple):
-    """How long and how fast, falling to zero along a cosine; `label_rate` 0 keeps the labels fixed."""
+@dataclass
+class Regression(Settings):
+    """The kernel ridge regression that a set is distilled for.
 
-    steps: int
-    batch: int
-    learning_rate: float
-    label_rate: float = 0.0
+    `ridge` is in units of the mean of the kernel's diagonal; `depth` counts the hidden layers of the network whose tangent
+    kernel is used.
+    """
+
+    ridge: float = setting(1e-6, positive())
+    depth: int = setting(1, whole(0))
+
+    def kernel(self, features: int) -> ReLUKernel:
+        return ReLUKernel(features, self.depth)
+
+
+@dataclass
+class Descent(Regression):
+    """A descent that costs nothing: `steps` of Adam on `batch` rows each.
+
+    `learning_rate` moves the points and `label_rate` the labels (0: they stay), both falling to zero along a cosine.
+    """
+
+    steps: int = setting(2000, whole())
+    batch: int = setting(500, whole())
+    learning_rate: float = setting(1e-2, positive())
+    label_rate: float = setting(0.0, RATE_OR_ZERO)
 
 
 def distil(
-    kernel: Kernel,
-    ridge: float,
-    source: Source,
-    start: Support,
-    schedule: Schedule,
-    key: Array,
-    progress: Callable[[int, float], None] | None = None,
+    source: Source, start: Support, descent: Descent, key: Array, progress: Callable[[int, int], None] | None = None
 ) -> Support:
-    """The support after `schedule.steps` of Adam on the loss over rows of `source`; as public as they are."""
-    carried = (start, _ADAM.init(start))
-    done = np.arange(schedule.steps)
-    decay = ((1 + np.cos(np.pi * done / schedule.steps)) / 2).astype(np.float32)
-    for begun in range(0, schedule.steps, _CHUNK):
-        rates = decay[begun : begun + _CHUNK]
-        keys = jax.random.split(jax.random.fold_in(key, begun), len(rates))
-        rates = jnp.asarray(np.outer(rates, [schedule.learning_rate, schedule.label_rate]))
+    """The support after a descent on the loss over rows of `source`; as public as they are."""
+    kernel = descent.kernel(start.points.shape[1])
+    state = (start, _ADAM.init(start))
+    decay = ((1 + np.cos(np.pi * np.arange(descent.steps) / descent.steps)) / 2).astype(np.float32)
+    for begun in range(0, descent.steps, _CHUNK):
+        part = decay[begun : begun + _CHUNK]
+        keys = jax.random.split(jax.random.fold_in(key, begun), len(part))
+        rates = jnp.asarray(np.outer(part, [descent.learning_rate, descent.label_rate]))
         with jax.default_matmul_precision("highest"):
-            carried, loss = _descend(kernel, schedule.batch, ridge, source, carried, keys, rates)
+            state = _descend(kernel, descent.batch, descent.ridge, source, state, keys, rates)
         if progress is not None:
-            progress(begun + len(keys), float(loss))
-    return carried[0]
+            progress(begun + len(part), descent.steps)
+    return state[0]
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _descend(
-    kernel: Kernel, batch: int, ridge: float, source: Source, carried: Any, keys: Array, rates: Array
-) -> tuple[Any, Array]:
+    kernel: Kernel, batch: int, ridge: float, source: Source, state: Any, keys: Array, rates: Array
+) -> tuple[Support, Any]:
     even = jnp.full(batch, 1 / batch)
 
-    def step(carried: Any, now: tuple[Array, Array]) -> tuple[Any, Array]:
-        (support, state), (key, rate) = carried, now
+    def step(state: Any, now: tuple[Array, Array]) -> tuple[Any, None]:
+        (support, opt_state), (key, rate) = state, now
         t = terms(kernel, ridge, support.points, support.labels, *source.draw(key, batch))
-        # The loss is 1/2 |y - Yᵀ beta|², so its slope by the labels Y is -beta rᵀ.
-        slope = Support(weighted_sum(t, even), -(t.beta * even) @ t.residual.T)
-        updates, state = _ADAM.update(slope, state)
+        # The loss is 1/2 |y - Yᵀ beta|², so its gradient by the labels Y is -beta rᵀ.
+        gradient = Support(weighted_sum(t, even), -(t.beta * even) @ t.residual.T)
+        updates, opt_state = _ADAM.update(gradient, opt_state)
         support = Support(support.points - rate[0] * updates.points, support.labels - rate[1] * updates.labels)
-        return (support, state), jnp.mean(jnp.sum(t.residual**2, axis=0)) / 2
+        return (support, opt_state), None
 
-    carried, losses = jax.lax.scan(step, carried, (keys, rates))
-    return carried, losses.mean()
+    return jax.lax.scan(step, state, (keys, rates))[0]
 
 
 # ---- with privacy ----------------------------------------------------------------------------------------------
@@ -113,7 +128,7 @@ def distil_privately(
     start: Support,
     paid: PrepaidSteps,
     learning_rate: float,
-    progress: Callable[[int, float], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Support:
     """Touches private data (`points`, `targets`): DP-KIP. Safe to publish: only `paid` noisy sums move the support.
 
@@ -125,7 +140,7 @@ def distil_privately(
     with jax.enable_x64(True):  # lengths are differences of large sums: float32 could let a record be too long
         rows, wanted = jnp.asarray(points, jnp.float32), jnp.asarray(targets, jnp.float32)
         support, labels = jnp.asarray(start.points, jnp.float64), jnp.asarray(start.labels, jnp.float64)
-        state = _ADAM.init(support)
+        opt_state = _ADAM.init(support)
         for step in range(paid.steps):
             chosen = paid.batch()
             chosen = chosen[present[chosen]]
@@ -134,11 +149,11 @@ def distil_privately(
             held = np.arange(paid.slots) < len(chosen)
             total = clipped_sum(kernel, ridge, support, labels, rows, wanted, slots, held, paid.mechanism.clip)
             noisy = paid.release(np.asarray(total).ravel(), len(chosen)) / nominal
-            support, state = _move(learning_rate, support, state, noisy.astype(np.float32).reshape(shape))
+            support, opt_state = _move(learning_rate, support, opt_state, noisy.astype(np.float32).reshape(shape))
             if progress is not None and (step + 1) % _CHUNK == 0:
-                progress(step + 1, float("nan"))
-        found = np.asarray(support, dtype=np.float32)
-    return Support(jnp.asarray(found), start.labels)
+                progress(step + 1, paid.steps)
+        moved = np.asarray(support, dtype=np.float32)
+    return Support(jnp.asarray(moved), start.labels)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -161,6 +176,6 @@ def clipped_sum(
 
 
 @jax.jit
-def _move(learning_rate: float, support: Array, state: Any, slope: Array) -> tuple[Array, Any]:
-    updates, state = _ADAM.update(slope, state)
-    return support - learning_rate * updates, state
+def _move(learning_rate: float, support: Array, opt_state: Any, gradient: Array) -> tuple[Array, Any]:
+    updates, opt_state = _ADAM.update(gradient, opt_state)
+    return support - learning_rate * updates, opt_state

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from understudy.learn.shrinkage import invertible_covariance, ridged_covariance, shrink_to_middle
 from understudy.privacy import Budget, GaussianEvent
 from understudy.privacy.clipped_moments import ClippedMoments
 from understudy.privacy.pair_tables import ABSENT
@@ -33,8 +34,6 @@ _FLOOR = 0.3
 # Looks along k axes are of use while k^1.5 times their noise stays below this share of the number of records: then the
 # noise's largest eigenvalue is not far above the samples' variances. Chosen on Fashion-MNIST, where it allows 400.
 _AXES_NOISE = 0.76
-# The ridge in units of the largest eigenvalue that noise alone would show.
-_RIDGE = 0.15
 # No axis has less variance than this, on a scale where samples have at most 1.
 _LEAST = 0.02
 
@@ -105,9 +104,9 @@ def edge_look(
     axes, stretched, deviations = _axes(plain - centres[drawn], plan.axes)
     first, second, third, fourth = plan.looks(float(np.sqrt(np.sum(deviations**2))))
 
-    found = first.release(features, classes, budget)
-    counts = np.maximum(found.counts, 2 * found.count_noise + 1)[:, None]
-    means = found.sums / counts @ axes
+    sums = first.release(features, classes, budget)
+    counts = np.maximum(sums.counts, 2 * sums.count_noise + 1)[:, None]
+    means = sums.sums / counts @ axes
     rows = features @ axes - means[classes]
     together = np.where(classes == ABSENT, ABSENT, 0)
 
@@ -116,43 +115,17 @@ def edge_look(
     lengths = fourth.release(np.linalg.norm(rows, axis=1, keepdims=True), together, budget)
 
     # What is left of the first means' noise, and the noise with which it was seen.
-    expected = (found.sum_noise[:, None] / counts * stretched) ** 2
+    expected = (sums.sum_noise[:, None] / counts * stretched) ** 2
     seen = (offsets.sum_noise[:, None] / counts) ** 2
     means = means + offsets.sums / counts * expected / (expected + seen)
-    means = _told_apart(means, expected * seen / (expected + seen))
+    means = shrink_to_middle(means, expected * seen / (expected + seen))
     total = max(products.counts[0], 1.0)
     covariance, noise = products.products[0] / total, float(products.product_noise[0]) / total
     longer = float(lengths.products[0, 0]) / total / max(float(np.trace(covariance)), np.finfo(float).tiny)
     covariance, noise = (max(longer, 1.0) * part for part in (covariance, noise))
-    along = np.linalg.solve(_with_ridge(covariance, noise), means.T)
-    return EdgeMoments(axes, centres @ axes, means, deviations, _without_noise(covariance, noise), along)
-
-
-def _without_noise(covariance: np.ndarray, noise: float) -> np.ndarray:
-    """A covariance that can be inverted, from one whose entries have that noise.
-
-    Noise alone shows eigenvalues up to 2 sqrt(k) times its size (Wigner's semicircle). Those up to there become their own
-    mean, which noise does not move; one above is what k noise² / value of noise made of a smaller one.
-    """
-    values, vectors = np.linalg.eigh(covariance)
-    edge = 2 * np.sqrt(len(values)) * noise
-    drowned = values <= edge
-    mean = max(float(values[drowned].mean()) if drowned.any() else 0.0, _LEAST)
-    clear = values - len(values) * noise**2 / np.maximum(values, max(edge, np.finfo(float).tiny))
-    return (vectors * np.maximum(np.where(drowned, mean, clear), mean)) @ vectors.T
-
-
-def _with_ridge(covariance: np.ndarray, noise: float) -> np.ndarray:
-    """The covariance to tell classes apart by: even below the noise, an axis that seems wide is trusted less."""
-    values, vectors = np.linalg.eigh(covariance)
-    return (vectors * (np.maximum(values, 0) + _RIDGE * 2 * np.sqrt(len(values)) * noise + 1e-3)) @ vectors.T
-
-
-def _told_apart(means: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Class means, pulled towards each other along axes where noise of that variance explains how they differ."""
-    middle = means.mean(axis=0)
-    signal = np.maximum(np.mean((means - middle) ** 2 - noise, axis=0), 0)
-    return middle + (means - middle) * signal / np.maximum(signal + noise, np.finfo(float).tiny)
+    along = np.linalg.solve(ridged_covariance(covariance, noise), means.T)
+    covariance = invertible_covariance(covariance, noise, _LEAST)
+    return EdgeMoments(axes, centres @ axes, means, deviations, covariance, along)
 
 
 def _axes(centred: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

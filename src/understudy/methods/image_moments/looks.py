@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from understudy.methods.image_moments.shrinkage import class_covariance, pooled_covariance
+from understudy.learn.shrinkage import class_covariance, pooled_covariance, wiener_share
 from understudy.privacy import Budget, GaussianEvent
 from understudy.privacy.clipped_moments import ClippedMoments, Moments
 from understudy.privacy.pair_tables import ABSENT
@@ -27,7 +27,7 @@ _KMEANS_STEPS = 25
 
 
 @dataclass(frozen=True)
-class Plan:
+class LookPlan:
     """Everything public about the looks: clips, the noise multiplier of all together, and how they share it."""
 
     classes: int
@@ -66,7 +66,7 @@ class Released:
     covariances: np.ndarray
 
 
-def look(rows: np.ndarray, classes: np.ndarray, plan: Plan, budget: Budget, rng: np.random.Generator) -> Released:
+def look(rows: np.ndarray, classes: np.ndarray, plan: LookPlan, budget: Budget, rng: np.random.Generator) -> Released:
     """Touches private data (`rows`, `classes`): all looks of the plan. Safe to publish."""
     looks = plan.looks()
     first = looks[0].release(rows, classes, budget)
@@ -79,8 +79,8 @@ def look(rows: np.ndarray, classes: np.ndarray, plan: Plan, budget: Budget, rng:
     centres = np.stack([_cells(c, plan.components, rng) for c in covariances])
     centred = rows - means[classes]
     cells = _nearest(centred, classes, centres)
-    places = np.where(classes == ABSENT, ABSENT, classes * plan.components + cells)
-    third = looks[2].release(centred, places, budget)
+    numbers = np.where(classes == ABSENT, ABSENT, classes * plan.components + cells)
+    third = looks[2].release(centred, numbers, budget)
     shape = (plan.classes, plan.components)
     counts, sums = third.counts.reshape(shape), third.sums.reshape(*shape, -1)
     offsets = _cell_means(counts, sums, centres, third)
@@ -111,7 +111,7 @@ def _cell_means(counts: np.ndarray, sums: np.ndarray, centres: np.ndarray, momen
     noise = moments.sum_noise.reshape(*counts.shape, 1) / trusted
     difference = sums / trusted - centres
     signal = np.maximum((difference**2).mean(axis=(0, 1)) - (noise**2).mean(), 0.0)
-    return centres + difference * signal / np.maximum(signal + noise**2, 1e-12)
+    return centres + difference * wiener_share(signal, noise**2)
 
 
 def _cells(covariance: np.ndarray, components: int, rng: np.random.Generator) -> np.ndarray:

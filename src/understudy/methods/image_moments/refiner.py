@@ -51,10 +51,10 @@ class Refiner(eqx.Module):
 
         descent = optax.adam(optax.cosine_decay_schedule(_RATE, STEPS))
 
-        def step(_: int, carried: tuple[Array, optax.OptState]) -> tuple[Array, optax.OptState]:
-            pixels, state = carried
-            updates, state = descent.update(jax.grad(apart)(pixels), state)
-            return jnp.clip(optax.apply_updates(pixels, updates), 0, 1), state  # type: ignore[arg-type]
+        def step(_: int, state: tuple[Array, optax.OptState]) -> tuple[Array, optax.OptState]:
+            pixels, opt_state = state
+            updates, opt_state = descent.update(jax.grad(apart)(pixels), opt_state)
+            return jnp.clip(optax.apply_updates(pixels, updates), 0, 1), opt_state  # type: ignore[arg-type]
 
         return jax.lax.fori_loop(0, STEPS, step, (images, descent.init(images)))[0]
 

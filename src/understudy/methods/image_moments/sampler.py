@@ -7,19 +7,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from understudy.images.deform import Affine, sheared
-from understudy.images.upright import leaning
+from understudy.images.deform import Affine
+from understudy.images.straighten import slanted
 
-# How writing stands is beside the coefficients in these units, so that it is of a size with them.
-SLANT_UNIT = 4.0
+# Slant, width and height stand beside the coefficients in these units, so that they are of a size with them.
+POSE_UNIT = 4.0
 
 
-class Mixture(eqx.Module):
-    """Class by class a mixture of Gaussians with one covariance, in a public basis; perhaps with a stance to restore.
+class ImageMixture(eqx.Module):
+    """Class by class a mixture of Gaussians with one covariance, in a public basis.
 
     `weights` is classes x components, `means` classes x components x d, `factors` classes x d x d (covariance is F Fᵀ),
-    `tail` the variances of the basis' remaining rows. The last coordinate is the slant of writing where it is `slanted`; the
-    last three are slant, width and height where it is `sized` too.
+    `tail` the variances of the basis' remaining rows. The last `poses` coordinates are not of the basis: none, the slant
+    of writing (1), or its slant, width and height (3), which samples get back.
     """
 
     weights: Array
@@ -28,8 +28,7 @@ class Mixture(eqx.Module):
     tail: Array
     basis: Array
     shape: tuple[int, ...] = eqx.field(static=True)
-    slanted: bool = eqx.field(static=True)
-    sized: bool = eqx.field(static=True, default=False)
+    poses: int = eqx.field(static=True, default=0)
 
     def images(self, key: Array, classes: Array) -> Array:
         """One image for each class number: rows of numbers from 0 to 1."""
@@ -41,12 +40,11 @@ class Mixture(eqx.Module):
         spread = jnp.einsum("cij,nj->cni", self.factors, noise)[classes, jnp.arange(count)]
         point = self.means[classes, component] + spread
         rest = jnp.sqrt(self.tail) * jax.random.normal(tailing, (count, len(self.tail)))
-        many = point.shape[1] - (3 if self.sized else int(self.slanted))
-        point, stances = point[:, :many], point[:, many:] / SLANT_UNIT
-        rows = jnp.clip(jnp.concatenate([point, rest], axis=1) @ self.basis, 0, 1)
-        if self.sized:
-            return leaning(self.pictures(rows), stances).reshape(count, -1)
-        return sheared(self.pictures(rows), stances[:, 0]).reshape(count, -1) if self.slanted else rows
+        known = point.shape[1] - self.poses
+        rows = jnp.clip(jnp.concatenate([point[:, :known], rest], axis=1) @ self.basis, 0, 1)
+        if not self.poses:
+            return rows
+        return slanted(self.pictures(rows), point[:, known:] / POSE_UNIT).reshape(count, -1)
 
     @property
     def colours(self) -> tuple[int, ...]:
@@ -61,7 +59,7 @@ class Mixture(eqx.Module):
 class Samples(eqx.Module):
     """Endless labelled samples with public deformations, as distillation asks for them; classes are even."""
 
-    mixture: Mixture
+    mixture: ImageMixture
     affine: Affine | None = eqx.field(static=True)
 
     def draw(self, key: Array, count: int) -> tuple[Array, Array]:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.axes import Axes, Axis
-from understudy.methods.moments.shapes import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
 

@@ -1,0 +1,185 @@
+"""Setting B of the generators: train on synthetic rows, test on real ones, at epsilon 1 and delta 1e-5.
+
+`generators-choose` fits all candidates on four fifths of adult's training rows and scores them on the last fifth; no test row
+is touched. `generators-report` fits the best of each group there on the training rows of a dataset and scores it on its test
+rows, once. So no setting here was chosen on credit (the moments release that some start from has settings of its own: see
+`plan.py` there). The GAN, which is not private, was changed after a first look at the test rows; the result says how. Scores
+are the means over G-PATE's four classifiers. Generators are given the class, and half of the synthetic rows are of each: any
+mix is free.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.declare import Benchmark, Measured, Part, Size
+from benchmarks.methods import build, label
+from benchmarks.result import RESULTS, Row, grouped, read, result_path
+from benchmarks.splits import held_out, split
+from benchmarks.synthetic import drawn, frame_scores, means
+
+ROWS = 10_000
+Setting = tuple[str, dict[str, Any]]
+KEPT = {"queries": 64, "memory": 50, "student_steps": 50, "generator_steps": 5, "teacher_learning_rate": 1e-2}
+LARGE = {"batch": 512, "clip": 0.1}
+START = {"warm_start": "moments"}
+STARTED = {**KEPT, **START, "iterations": 10, "learning_rate": 1e-5}
+PUBLISHED = {"mode": "as-published", "iterations": 300}
+UNSAFE = {**PUBLISHED, "aggregator": "lnmax"}
+# Candidates by what is compared. The best of each group in `choose` is what `report` takes.
+GROUPS: dict[str, list[Setting]] = {
+    "moments": [("moments", {})],
+    "pategan, as the paper has it": [("pategan", {"aggregator": "lnmax", "iterations": n}) for n in (5, 20)],
+    "pategan, gnmax": [("pategan", {"iterations": n}) for n in (5, 20)],
+    "pategan, gnmax, labels kept": [
+        ("pategan", {**KEPT, "iterations": n, "learning_rate": rate}) for n in (10, 40) for rate in (2e-4, 1e-3)
+    ],
+    **{
+        f"pategan, {share} for a start": [("pategan", {**STARTED, "warm_epsilon_share": share})]
+        for share in (0.2, 0.5, 0.9)
+    },
+    "pategan, 0.5 for a start, lnmax": [
+        ("pategan", {**STARTED, "warm_epsilon_share": 0.5, "aggregator": "lnmax"})
+    ],
+    "start alone": [
+        ("pategan", {**START, "warm_epsilon_share": 0.99, "iterations": 1, "queries": 1, "learning_rate": 1e-9})
+    ],
+    "gpate": [("gpate", {"iterations": 10, "learning_rate": rate}) for rate in (2e-4, 1e-3)],
+    "gpate, 0.5 for a start": [("gpate", {**START, "iterations": 10, "learning_rate": 1e-5})],
+    "dpgan": [
+        *(("dpgan", {"iterations": 300, "learning_rate": rate}) for rate in (2e-4, 1e-3)),
+        *(("dpgan", {**LARGE, "iterations": 300, "learning_rate": rate}) for rate in (2e-4, 1e-3)),
+    ],
+    "dpgan, 0.5 for a start": [("dpgan", {**LARGE, **START, "iterations": 50, "learning_rate": 1e-5})],
+    "gan (not private)": [
+        ("gan", {"iterations": 4000, "learning_rate": 2e-4, "critic_steps": 2}),
+        ("gan", {"iterations": 4000, "learning_rate": 5e-4, "critic_steps": 1, "batch": 128}),
+    ],
+    # The paper prints no noise and stops when an iteration (320 votes) has brought epsilon to the budget or past it. While
+    # teachers do not agree each vote costs its unconditional price; the last two have teachers that learn so fast that they
+    # agree from the start.
+    "pategan as published (unsafe)": [
+        *(
+            ("pategan", {**UNSAFE, "noise": noise, "teacher_learning_rate": rate})
+            for noise in (200.0, 400.0, 800.0) for rate in (1e-4, 1e-2)
+        ),
+        *(
+            ("pategan", {**UNSAFE, "iterations": 1000, "noise": 60.0, "teacher_learning_rate": 0.1, "learning_rate": rate})
+            for rate in (1e-4, 1e-3)
+        ),
+    ],
+    "gpate as published (unsafe)": [
+        ("gpate", {**PUBLISHED, "noise": noise, "threshold_ratio": 2.5}) for noise in (200.0, 600.0)
+    ],
+}  # fmt: skip
+SETTINGS = {f"{group} #{n}": given for group, listed in GROUPS.items() for n, given in enumerate(listed, 1)}
+KINDS = {"moments": "MomentsGenerator"}
+REAL = label("real")
+CHOSEN = result_path(RESULTS, "generators-choose", "full")
+# Steps between the papers' settings and ours: they come last, so that what is cut off is of these.
+ABLATION = ("pategan, gnmax", "pategan, 0.2", "pategan, 0.9", "pategan, 0.5 for a start, lnmax")
+
+
+def chosen(path: Path = CHOSEN) -> list[str]:
+    """The best candidate of each group; where nothing was compared, the first."""
+    found = {row["setting"]: row["auroc"] for row in read(path).table("summary")} if path.exists() else {}
+    return [
+        max((f"{group} #{n}" for n in range(1, len(listed) + 1)), key=lambda name: found.get(name, 0.0))
+        for group, listed in GROUPS.items()
+    ]
+
+
+def generator(name: str, seed: int) -> Any:
+    method, given = SETTINGS[name]
+    conditional = {} if method == "moments" else {"conditional": True}
+    return build(KINDS.get(method, method.upper()), {**conditional, **given}, 1.0, seed)
+
+
+def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
+    """One fit and its scores: `validation` on a fifth of the training rows, else on the test rows."""
+    (seed,) = repeats
+    data = split(settings["dataset"])
+    data = held_out(data, 0.2, 1) if settings["validation"] else data
+    target = data.schema.target
+    began, line = time.perf_counter(), dict[str, Any]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if settings["setting"] == REAL:
+            classes = (data.train[data.train[target] == c] for c in data.train[target].unique())
+            made: Any = pd.concat([one.sample(ROWS // 2, replace=True, random_state=seed) for one in classes])
+        else:
+            fitted = generator(settings["setting"], seed).fit(data.train, schema=data.schema)
+            release = fitted.certificate_.body["release"]
+            told = ("noise", "teachers", "iterations_done", "data_dependent_epsilon")
+            line = {k: release[k] for k in told if k in release} | {"epsilon": fitted.certificate_.epsilon}
+            made = drawn(fitted, ROWS, data.schema, seed)
+        line["seconds"] = time.perf_counter() - began
+        scores = frame_scores("four", made.reset_index(drop=True), data)
+    each = {metric: [one[metric] for one in scores.values()] for metric in ("auroc", "auprc")}
+    return [{**line, **means(scores, ("auroc", "auprc")), "each_auroc": each["auroc"], "each_auprc": each["auprc"]}]
+
+
+def _parts(names: Sequence[str], datasets: Sequence[str], repeats: int, validation: bool) -> list[Part]:
+    return [
+        Part(
+            f"{dataset}: {name}",
+            "benchmarks.generators:measure",
+            {"dataset": dataset, "setting": name, "validation": validation},
+            repeats,
+        )
+        for name in sorted(names, key=lambda name: name.startswith(ABLATION))
+        for dataset in datasets
+    ]
+
+
+def choose_parts(size: Size, repeats: int) -> list[Part]:
+    names = [name for name in SETTINGS if len(GROUPS[name.rpartition(" #")[0]]) > 1]
+    return _parts(["pategan, gnmax #1"] if size == "quick" else names, ("adult",), repeats, True)
+
+
+def report_parts(size: Size, repeats: int) -> list[Part]:
+    if size == "quick":
+        return _parts([REAL, "moments #1"], ("adult",), repeats, False)
+    return _parts([REAL, *chosen()], ("adult", "credit"), repeats, False)
+
+
+def summary(runs: Sequence[Row]) -> list[Row]:
+    """The best first."""
+    found: list[Row] = []
+    for (dataset, name), mine in grouped(runs, "dataset", "setting").items():
+        row: Row = {k: round(float(np.mean([run[k] for run in mine])), 4) for k in ("auroc", "auprc")}
+        row |= {"auroc_deviation": round(float(np.std([run["auroc"] for run in mine])), 4), "seeds": len(mine)}
+        found.append({"dataset": dataset, "setting": name, **row})
+    return sorted(found, key=lambda row: (row["dataset"], -row["auroc"]))
+
+
+_NOTE = "Epsilon 1, delta 1e-5, 10,000 synthetic rows, half of each class. `each_*`: logistic regression, AdaBoost, bagging, perceptron."
+CHOOSE = Benchmark(
+    id="generators-choose",
+    title="Generators: candidates on a fifth of adult's training rows",
+    datasets=("adult",),
+    repeats={"quick": 1, "full": 2},
+    parts=choose_parts,
+    summary=summary,
+    notes=(_NOTE, "Scored on a fifth of the training rows."),
+)
+REPORT = Benchmark(
+    id="generators-report",
+    title="Generators: the chosen settings on test rows",
+    datasets=("adult", "credit"),
+    repeats={"quick": 1, "full": 3},
+    parts=report_parts,
+    summary=summary,
+    notes=(
+        _NOTE,
+        "Scored on the test rows. G-PATE's Table 6 prints on credit, mean AUROC of the same four: PATE-GAN 0.887, DP-GAN 0.874, "
+        "G-PATE 0.907, GAN 0.942.",
+    ),
+)

@@ -1,0 +1,243 @@
+"""The tables on the pages of the methods, each between its two marks; a test holds that a page has what is made here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import moments
+from benchmarks.result import Row, read, result_path, select
+
+SETS = {"mnist": "MNIST", "fashion": "Fashion-MNIST"}
+_MARK, _END = "<!-- table: {} -->", "<!-- table: end -->"
+# Repeats in small figures, where there are fewer than the whole number.
+_SMALL = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    head, *lines = (f"| {' | '.join(cells)} |" for cells in (heads, *rows))
+    return [head, "|---" * len(heads) + "|", *lines]
+
+
+# ---- moments ----
+
+
+def moments_table(summary: Sequence[Row]) -> list[str]:
+    """A row for each table and panel: what was measured at each epsilon, on real rows, and what the papers print."""
+    rows: list[list[str]] = []
+    for dataset in moments.DATASETS:
+        for panel in ("five", "four", "twelve"):
+            found = {row["epsilon"]: row for row in select(summary, dataset=dataset, panel=panel)}
+            if (ceiling := found.get("real")) is None:
+                continue
+            cells = [_moments_cell(found.get(epsilon), ceiling) for epsilon in (0.1, 1.0, 10.0)]
+            name = "eleven of twelve" if panel == "twelve" and ceiling["classifiers"] == 11 else panel
+            papers = moments.PAPERS.get((dataset, panel), {}).items()
+            quoted = ", ".join(f"{paper} {' / '.join(f'{v:.3f}' for v in values)}" for paper, values in papers)
+            rows.append([dataset, name, *cells, _moments_figures(ceiling), quoted])
+    return _table(["table", "panel", "ε = 0.1", "ε = 1", "ε = 10", "real", "papers at ε = 1"], rows)
+
+
+def _moments_cell(row: Row | None, ceiling: Row) -> str:
+    if row is None or row["classifiers"] != ceiling["classifiers"]:
+        return "–"
+    return _moments_figures(row) + ("" if row["seeds"] >= 5 else f" ({row['seeds']})")
+
+
+def _moments_figures(row: Row) -> str:
+    """AUROC / AUPRC of two classes; weighted F1 and the mean over the classes of more."""
+    first, second = ("weighted_f1", "f1") if row["dataset"] in moments.MANY_CLASSES else ("auroc", "auprc")
+    half = row.get(f"{first}_half_width")
+    return f"{row[first]:.3f}" + ("" if half is None else f" ± {half:.3f}") + f" / {row[second]:.3f}"
+
+
+# ---- images ----
+
+
+def images_final(runs: Sequence[Row]) -> list[str]:
+    """Mean over seeds, with the least and the most."""
+    known = list(select(runs, part="final"))
+    return _table(
+        ["test accuracy in per cent", *SETS.values()],
+        [
+            [f"{what}, ε = {epsilon:g}", *(_spread(r.get(name) for r in select(known, data=d, epsilon=epsilon)) for d in SETS)]
+            for epsilon in sorted({row["epsilon"] for row in known})
+            for name, what in (("accuracy", "ConvNet on samples"), ("accuracy_of_shares", "the released shares alone"))
+        ],
+    )  # fmt: skip
+
+
+def _spread(values: Iterable[float | None]) -> str:
+    found = [100 * value for value in values if value is not None]
+    if not found:
+        return "–"
+    if len(found) == 1:
+        return f"{found[0]:.1f} (one run)"
+    return f"**{np.mean(found):.1f}** ({min(found):.1f} to {max(found):.1f}, {len(found)} runs)"
+
+
+def images_ablation(runs: Sequence[Row], part: str = "ablation", score: str = "accuracy") -> list[str]:
+    """Held-out training images; one line a variant, and how far it is from the recommended one."""
+    best_of = "as recommended"
+    known = list(select(runs, part=part, epsilon=1.0))
+    rows: list[list[str]] = []
+    for name in sorted(dict.fromkeys(row["variant"] for row in known), key=lambda name: name != best_of):
+        cells = [name]
+        for data in SETS:
+            mine, best = ([row[score] for row in select(known, data=data, variant=v)] for v in (name, best_of))
+            away = f" ({100 * (np.mean(mine) - np.mean(best)):+.1f})" if mine and best and name != best_of else ""
+            cells.append(f"{100 * np.mean(mine):.1f}{away}" if mine else "–")
+        rows.append(cells)
+    return _table(["held-out accuracy in per cent", *SETS.values()], rows)
+
+
+def images_explored(runs: Sequence[Row]) -> list[str]:
+    """How settings were chosen: one line a change, labels as drawn and as the shares say."""
+    columns = {
+        (data, labels): f"{shown}, labels {said}"
+        for data, shown in SETS.items()
+        for labels, said in (("drawn", "as drawn"), ("shares", "shares"))
+    }
+    rows: list[list[str]] = []
+    for name in dict.fromkeys(row["changed"] for row in runs):
+        found = [next(select(runs, changed=name, data=d, labels=by), None) for d, by in columns]
+        rows.append([name, *("–" if row is None else f"{100 * row['accuracy']:.1f}" for row in found)])
+    return _table(["held-out accuracy in per cent", *columns.values()], rows)
+
+
+# ---- DP-KIP ----
+
+
+def cell(row: Row | None, digits: int, whole: int) -> str:
+    """A measured mean, with the number of runs where they are not all there."""
+    if row is None or row["mean"] is None:
+        return "–"
+    return f"{row['mean']:.{digits}f}" + ("" if row["repeats"] >= whole else str(row["repeats"]).translate(_SMALL))
+
+
+def _paper(row: Row | None, digits: int) -> str:
+    return "–" if row is None or row["paper"] is None else f"{row['paper']:.{digits}f}"
+
+
+def dpkip_images(rows: Sequence[Row], table: int, sizes: tuple[int, ...], whole: int) -> list[str]:
+    """Tables 1 and 2: paper beside measured, for KIP and DP-KIP at each epsilon."""
+    lines: list[list[str]] = []
+    for dataset, shown in SETS.items():
+        for size in sizes:
+            cells = [shown if size == sizes[0] else "", str(size)]
+            for what in ("KIP, not private", "DP-KIP, epsilon 1", "DP-KIP, epsilon 10"):
+                row = next(select(rows, table=f"Table {table}, {dataset}, {size} a class", row=what), None)
+                cells += [_paper(row, 1), cell(row, 1, whole)]
+            lines.append(cells)
+    heads = ["KIP, paper", "measured", "DP-KIP ε = 1, paper", "measured", "ε = 10, paper", "measured"]
+    return _table(["images a class", "", *heads], lines)
+
+
+def dpkip_starts(rows: Sequence[Row]) -> list[str]:
+    """DP-KIP with and without a start from moments, and one look, at epsilon 1."""
+    known = ["DP-KIP, epsilon 1", "DP-KIP from a moments start (ours), epsilon 1", "one look (ours), epsilon 1"]
+    lines: list[list[str]] = []
+    for dataset, shown in SETS.items():
+        for size in (10, 50):
+            table = f"Table 1, {dataset}, {size} a class"
+            mine = [next(select(rows, table=table, row=what), None) for what in known]
+            lines.append([shown, str(size), *(cell(row, 1, 5) for row in mine)])
+    return _table(["ε = 1", "images a class", "Gaussian start", "moments start", "one look"], lines)
+
+
+def dpkip_tables(rows: Sequence[Row]) -> list[str]:
+    """Table 3: every table with its own metrics."""
+    lines: list[list[str]] = []
+    for table, metric in dict.fromkeys((row["table"], row["metric"]) for row in rows):
+        mine, warm = (
+            next(select(rows, table=table, metric=metric, row=f"{what}, 10 a class"), None)
+            for what in ("DP-KIP", "DP-KIP from a moments start (ours)")
+        )
+        lines.append([table.split(", ")[1], metric, _paper(mine, 3), cell(mine, 3, 5), cell(warm, 3, 5)])
+    return _table(["", "", "paper", "measured", "from a moments start"], lines)
+
+
+# ---- one look ----
+
+# What DP-KIP prints at epsilon 1, MNIST and Fashion-MNIST: Table 1 for kernel ridge regression, Table 2 for a ConvNet.
+PRINTED = {("KRR", 10): "87.5, 77.7", ("KRR", 50): "92.7, 78.8", ("ConvNet", 10): "93.5, 87.7", ("ConvNet", 20): "97.8, 88.3"}  # fmt: skip
+LINES: dict[tuple[str, int | None, str | None], str] = {
+    ("KRR", 10, None): "kernel ridge regression on 10 images a class",
+    ("KRR", 50, None): "on 50",
+    ("ConvNet", 10, "pupils"): "a ConvNet on 10 images a class, labels by pupils",
+    ("ConvNet", 20, "pupils"): "on 20",
+    ("ConvNet", 50, "pupils"): "on 50",
+    ("ConvNet", 50, "teachers"): "on 50, labels by the corrected networks",
+    ("ConvNet on samples", None, None): "a ConvNet on all 40,000 samples, first labels",
+    ("ConvNet on samples, corrected labels", None, None): "the same, corrected labels",
+    ("corrected networks themselves", None, None): "the corrected networks themselves",
+}
+
+
+def one_look_final(summary: Sequence[Row]) -> list[str]:
+    """Test accuracy at epsilon 1, ours: the mean over seeds with the least and the greatest."""
+    rows: list[list[str]] = []
+    for (learner, size, by), what in LINES.items():
+        wanted = {"part": "ours", "epsilon": 1.0, "learner": learner, "per_class": size, "labels_by": by}
+        cells = [_runs(next(select(summary, dataset=data, **wanted), None)) for data in SETS]
+        rows.append([what, *cells, PRINTED.get((learner, size or 0), "") if by != "teachers" else ""])
+    head = "[test accuracy in per cent](../../benchmarks/results/one-look-full.json), ε = 1"
+    return _table([head, *SETS.values(), "DP-KIP prints"], rows)
+
+
+def _runs(row: Row | None) -> str:
+    if row is None:
+        return "–"
+    told = "one run" if row["runs"] == 1 else f"{row['low']:.2f} to {row['high']:.2f}, {row['runs']} runs"
+    return f"**{row['mean']:.2f}** ({told})"
+
+
+def one_look_chosen(summary: Sequence[Row]) -> list[str]:
+    """Held-out accuracy of what was chosen between with the library itself, at epsilon 1 and one noise seed."""
+    rows: list[list[str]] = []
+    for row in select(summary, part="choose"):
+        how = row.get("what")
+        if row["learner"] == "ConvNet":
+            mixed = "mixed" if row["mixed"] else "not mixed"
+            how = f"labels by {row['labels_by']}, softness {row['softness']:g}, {mixed}"
+        elif row["learner"] != "KRR":
+            continue
+        name = "kernel ridge regression" if row["learner"] == "KRR" else "a ConvNet"
+        rows.append([f"{SETS[row['dataset']]}, {name} on {row['per_class']} a class: {how}", f"{row['mean']:.1f}"])
+    return _table(["held-out accuracy in per cent", ""], rows)
+
+
+# Page -> mark -> the result, its table, and what makes lines of it.
+PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
+    "moments": {"moments": ("moments", "summary", moments_table)},
+    "image-moments": {
+        "images final": ("images", "runs", images_final),
+        "images ablation": ("images", "runs", images_ablation),
+        "images look": ("images", "runs", lambda runs: images_ablation(runs, "look", "accuracy_of_shares")),
+        "images explored": ("images-explore", "runs", images_explored),
+    },
+    "dpkip": {
+        "dpkip table 1": ("dpkip-images", "rows", lambda rows: dpkip_images(rows, 1, (1, 10, 50), 5)),
+        "dpkip table 2": ("dpkip-2", "rows", lambda rows: dpkip_images(rows, 2, (10, 20), 3)),
+        "dpkip table 3": ("dpkip-3", "rows", dpkip_tables),
+        "dpkip starts": ("dpkip-images", "rows", dpkip_starts),
+    },
+    "one-look": {
+        "one look final": ("one-look", "summary", one_look_final),
+        "one look chosen": ("one-look", "summary", one_look_chosen),
+    },
+}
+
+
+def filled(name: str, page: str, folder: str | Path) -> str:
+    """The page of a method with its tables; a table whose result is not there stays as it is."""
+    for mark, (result, table, make) in PAGES[name].items():
+        path = result_path(folder, result, "full")
+        if path.exists():
+            start = _MARK.format(mark)
+            text = "\n".join([start, *make(read(path).table(table)), _END])
+            page = re.sub(f"{re.escape(start)}.*?{re.escape(_END)}", lambda _, t=text: t, page, count=1, flags=re.S)
+    return page

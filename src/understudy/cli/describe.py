@@ -1,0 +1,129 @@
+"""`understudy describe`: a private codebook of a table, which is often all that somebody needs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.options import DatasetOption, LedgerOption, check_ledger
+
+if TYPE_CHECKING:
+    from understudy.tables.coordinates import Coordinates, Described
+
+DEFAULT_DELTA = 1e-6
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_BARS = 16
+
+
+@app.command()
+def describe(
+    data: Annotated[Path, typer.Argument(help="The private table: .csv, .csv.gz, .parquet or .feather.")],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget of the description.")],
+    delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = DEFAULT_DELTA,
+    schema: Annotated[
+        Path | None, typer.Option(help="What is public about the columns, as far as it goes: it costs nothing.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the description: .json, with histograms and certificate.")
+    ] = None,
+    ledger: LedgerOption = None,
+    dataset: DatasetOption = None,
+    as_json: Json = False,
+) -> None:
+    """Say privately what each column is: its kind, range, grid, categories, missing values and histogram."""
+    from understudy.privacy import Certificate
+    from understudy.privacy.spending import spending
+    from understudy.tables import Schema, check_writable
+    from understudy.tables.coordinates import Coordinates
+    from understudy.tables.files import write_text
+    from understudy.tables.io import has_types, read_table
+
+    check_ledger(ledger, dataset)
+    if out is not None:
+        check_writable(out)
+    declared = None if schema is None else Schema.read(schema)
+    typed = has_types(data)
+    frame = read_table(data, typed=typed, empty_allowed=True)
+    with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset) as run:
+        made = Coordinates.release(frame, declared, run.budget, target=target, typed=typed)
+        public = ["names and order of the columns"]
+        public += ["types of the columns, whole numbers and fractions being one"] if typed else []
+        public += [] if declared is None else ["what the schema says"]
+        run.certificate = Certificate.from_budget(
+            run.budget,
+            release={"kind": "description", "columns": len(made), "rows": made.rows},
+            assumed_public=public,
+        )
+        found = {**made.to_dict(), "schema": made.schema.to_dict(), "certificate": run.certificate.to_json()}
+        if out is not None:
+            write_text(out, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    if as_json:
+        print_json(found)
+        return
+    _print(made, data)
+    typer.echo(
+        f"Spent epsilon {run.certificate.epsilon:.4g}, delta {delta:g}." + (f" Written to {out}." if out else "")
+    )
+    if drowned := [column.name for column in made if not column.found]:
+        typer.echo(
+            f"Nothing stood out of the noise in {', '.join(drowned)}: what is said of them is generic. Write what is "
+            "public about them into a --schema, or raise --epsilon."
+        )
+
+
+def _print(made: Coordinates, data: Path) -> None:
+    rows = [
+        [
+            column.name + (" (target)" if column.target else ""),
+            kind_in_words(column),
+            range_in_words(column) if column.found else "did not stand out",
+            "" if not column.ordered or column.step in (0, 1) or column.kind == "datetime" else f"{column.step:g}",
+            f"{column.missing:.1%}" if column.missing else "",
+            spread_in_words(column) if column.found else "",
+        ]
+        for column in made
+    ]
+    title = f"{data.name}: {made.rows:,} rows, {len(made)} columns"
+    print_table(title, ["column", "kind", "values", "step", "missing", "spread"], rows)
+
+
+def kind_in_words(column: Described) -> str:
+    """The kind as a person would say it."""
+    if column.kind == "number":
+        return "whole number" if column.step >= 1 else "number"
+    if column.kind == "datetime":
+        clocks = {86400.0: "date", 3600.0: "date and hour", 60.0: "date and time"}
+        return clocks.get(column.step, "date and time (s)")
+    return "yes or no" if column.kind == "boolean" else "category"
+
+
+def range_in_words(column: Described) -> str:
+    """Bounds, or the most common labels."""
+    if not column.ordered:
+        order = sorted(range(len(column.labels)), key=lambda place: -column.shares[place])
+        shown = [f"{column.labels[place]} {column.shares[place]:.0%}" for place in order[:5]]
+        return ", ".join(shown) + (f" and {len(order) - 5} more" if len(order) > 5 else "")
+    low, high = column.column.to_dict()["bounds"] if column.kind == "datetime" else column.bounds
+    ends = [end if isinstance(end, str) else f"{end:.6g}" for end in (low, high)]
+    return f"{ends[0]} to {ends[1]}"
+
+
+def spread_in_words(column: Described) -> str:
+    """A small histogram over the range, and the single values that many rows share."""
+    import numpy as np
+
+    if not column.ordered:
+        return ""
+    marginal = column.marginal
+    ends = np.linspace(marginal.edges[0], marginal.edges[-1], _BARS + 1)
+    running = np.interp(ends, marginal.edges, np.concatenate([[0.0], np.cumsum(marginal.mass)]))
+    bars = np.diff(running)
+    heights = np.ceil(bars / max(bars.max(), 1e-12) * len(_BLOCKS)).astype(int)
+    drawn = "".join(_BLOCKS[max(height - 1, 0)] for height in heights)
+    spikes = ", ".join(f"{value:g}: {share:.0%}" for value, share in column.spikes[:3])
+    return drawn + (f"  {spikes}" if spikes else "")

@@ -1,0 +1,21 @@
+"""Coordinates: what every column is and how it is spread, released once; rows are mapped to it and back."""
+
+from understudy.tables.coordinates.bins import Bins
+from understudy.tables.coordinates.coordinates import Coordinates, Ranked
+from understudy.tables.coordinates.described import Described
+from understudy.tables.coordinates.known import Known, known_columns
+from understudy.tables.coordinates.marginal import Marginal
+from understudy.tables.coordinates.plan import Plan, plan_at, plan_within
+
+__all__ = [
+    "Bins",
+    "Coordinates",
+    "Described",
+    "Known",
+    "Marginal",
+    "Plan",
+    "Ranked",
+    "known_columns",
+    "plan_at",
+    "plan_within",
+]

@@ -1,0 +1,155 @@
+"""Private cells of one column, factorised once: what occurs, how it reads, and which row holds what.
+
+A cell is judged by itself, so the same value reads the same whatever else is in the column. Nothing is refused: a cell
+that makes no sense is text, and one that does not fit the column's kind is missing there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from understudy.errors import InputError
+from understudy.tables.coordinates.readings import (
+    LIMIT,
+    MOMENTS,
+    NUMBERS,
+    TRUTHS,
+    Reading,
+    moment_readings,
+    number_readings,
+)
+
+# Moments outside the years 1800 to 2199 count as the first or the last second of them.
+FIRST_SECOND, LAST_SECOND = -5364662400, 7258118399
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Private. The distinct cells of a column without the missing ones: each with its reading and what it stands for.
+
+    `numbers` holds numbers, truth values (0 and 1) and moments (seconds), and NaN for other text; `labels` holds the text
+    of a cell, or None where the column's type is that of numbers or moments, whose labels are made only when published.
+    """
+
+    readings: np.ndarray
+    numbers: np.ndarray
+    labels: np.ndarray | None
+
+    def label(self, place: int) -> str:
+        """The text by which a cell is compared with categories: 3.0 and 3 are the same."""
+        if self.labels is not None:
+            return str(self.labels[place])
+        if self.readings[place] in MOMENTS:
+            return str(pd.Timestamp(self.numbers[place], unit="s"))
+        return text_of(self.numbers[place])
+
+    def as_kind(self, kind: str) -> np.ndarray:
+        """The numbers of the cells that fit `number`, `datetime` or `boolean`, NaN for the others."""
+        wanted = {"number": NUMBERS, "datetime": MOMENTS, "boolean": (Reading.TRUTH, *NUMBERS)}[kind]
+        fits = np.isin(self.readings, wanted)
+        if kind == "boolean":
+            fits &= (self.numbers == 0) | (self.numbers == 1)
+        return np.where(fits, self.numbers, np.nan)
+
+
+def text_of(number: float) -> str:
+    """A number as a label: whole ones without a fraction."""
+    return str(int(number)) if number == np.rint(number) else repr(float(number))
+
+
+def factorise(series: pd.Series) -> tuple[np.ndarray, Distinct]:
+    """Private. The place of each row's cell among the distinct ones (-1 where it is missing), and those."""
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        # Two levels may be one as text; the last entry is where the code of a missing cell, -1, points to.
+        levels, found = pd.factorize(_texts(pd.Series(series.cat.categories)))
+        return np.append(levels, -1)[series.cat.codes.to_numpy()], _of_text(pd.Series(found))
+    if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype) or types.is_datetime64_any_dtype(dtype):
+        values, missing = typed_numbers(series)
+        places, found = pd.factorize(np.where(missing, np.nan, values))
+        return places, typed_distinct(np.asarray(found), dtype)
+    if not (types.is_string_dtype(dtype) or types.is_object_dtype(dtype)):
+        refuse_type(series)
+    places, found = pd.factorize(_texts(series))
+    return places, _of_text(pd.Series(found))
+
+
+def typed_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Private. A column whose type says numbers, truth values or moments, as float64 numbers, and which are missing.
+
+    Infinities and what lies beyond the ladder count as the last number on it.
+    """
+    if types.is_datetime64_any_dtype(series.dtype):
+        if isinstance(series.dtype, pd.DatetimeTZDtype):
+            series = series.dt.tz_convert("UTC").dt.tz_localize(None)
+        missing = series.isna().to_numpy()
+        seconds = series.to_numpy().astype("datetime64[s]").astype(np.int64)
+        return np.clip(np.where(missing, 0, seconds), FIRST_SECOND, LAST_SECOND).astype(np.float64), missing
+    if types.is_complex_dtype(series.dtype):
+        refuse_type(series)
+    values = series.to_numpy(np.float64, na_value=np.nan)
+    missing = np.isnan(values)
+    return np.clip(np.where(missing, 0.0, values) if missing.any() else values, -LIMIT, LIMIT), missing
+
+
+def typed_distinct(numbers: np.ndarray, dtype: object) -> Distinct:
+    """Private. Distinct numbers of a column of such a type, with their readings."""
+    if types.is_bool_dtype(dtype):
+        readings = np.full(len(numbers), Reading.TRUTH, dtype=np.uint8)
+        labels = np.array(["False", "True"], dtype=object)[numbers.astype(np.int64)]
+        return Distinct(readings, numbers, labels)
+    if types.is_datetime64_any_dtype(dtype):
+        return Distinct(moment_readings(numbers), numbers, None)
+    precision = np.float32 if dtype == np.float32 else np.float64
+    return Distinct(number_readings(numbers, precision), numbers, None)
+
+
+def refuse_type(series: pd.Series) -> None:
+    """Refuse a column by its type alone, before anything is looked at."""
+    raise InputError(
+        f"column {series.name!r} is of type {series.dtype}, which no kind of column fits. Convert it to numbers, text "
+        "or dates."
+    )
+
+
+def _texts(series: pd.Series) -> pd.Series:
+    """Private. Every cell as text, missing where it is missing: True and 1 would otherwise count as the same thing."""
+    missing = series.isna().to_numpy()
+    if types.is_object_dtype(series.dtype) or not types.is_string_dtype(series.dtype):
+        floats = types.is_float_dtype(series.dtype)
+        series = series.map(text_of, na_action="ignore") if floats else series.astype(str)
+    return series.astype(object).where(~missing, None)
+
+
+def _of_text(texts: pd.Series) -> Distinct:
+    """Private. Distinct texts, parsed: the reading of each and the number that it stands for."""
+    size = len(texts)
+    readings = np.full(size, Reading.TEXT, dtype=np.uint8)
+    numbers = np.full(size, np.nan)
+    labels = texts.to_numpy(dtype=object)
+    if size == 0:
+        return Distinct(readings, numbers, labels)
+    plain = texts.astype(str)
+    truth = plain.isin(TRUTHS).to_numpy()
+    code = plain.str.fullmatch(r"[-+]?0[0-9]+").to_numpy(dtype=bool)
+    open_ = ~(truth | code)
+    parsed = np.full(size, np.nan)
+    parsed[open_] = cast(pd.Series, pd.to_numeric(plain[open_], errors="coerce")).to_numpy(np.float64)
+    number = ~np.isnan(parsed)
+    numbers[number] = np.clip(parsed[number], -LIMIT, LIMIT)
+    readings[number] = number_readings(numbers[number])
+    rest = np.flatnonzero(open_ & ~number & plain.str.match(r"\d{4}-\d").to_numpy(dtype=bool))
+    moments = pd.to_datetime(plain.iloc[rest], errors="coerce", format="ISO8601", utc=True)
+    rest = rest[moments.notna().to_numpy()]
+    seconds = moments.dropna().dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.float64)
+    numbers[rest] = np.clip(seconds, FIRST_SECOND, LAST_SECOND)
+    readings[rest] = moment_readings(numbers[rest])
+    readings[truth] = Reading.TRUTH
+    numbers[truth] = plain[truth].str.lower().isin(["true", "yes", "y", "t"]).to_numpy(np.float64)
+    readings[code] = Reading.CODE
+    return Distinct(readings, numbers, labels)

@@ -1,0 +1,118 @@
+"""What is known of a column before any row is looked at: what the schema says, and what the type of the column says.
+
+Whole numbers and fractions are one type here: a blank turns one into the other in pandas, so wholeness has to be paid for.
+The levels of a dictionary (categorical) column count for nothing: they are built from the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pandas as pd
+from pandas.api import types
+
+from understudy.errors import InputError
+from understudy.tables.column import Category, Column
+from understudy.tables.coordinates.cells import refuse_type
+from understudy.tables.io import column_of
+from understudy.tables.schema import Schema
+from understudy.tables.wording import did_you_mean, listed
+
+Kind: TypeAlias = Literal["number", "datetime", "boolean", "categorical"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Public. `None` stands for what nobody has said; `step` 0 for a number without a grid."""
+
+    name: str
+    kind: Kind | None = None
+    step: float | None = None
+    bounds: tuple[float, float] | None = None
+    categories: tuple[Category, ...] | None = None
+    nullable: bool | None = None
+    other: bool = False
+    log: bool = False
+    target: bool = False
+    column: Column | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether the readings of its cells are counted: its kind or its grid is not known."""
+        return self.kind is None or (self.kind in ("number", "datetime") and self.step is None)
+
+    @property
+    def publishes(self) -> bool:
+        """Whether categories that nobody declared may come out of it."""
+        open_target = self.target and self.kind == "number" and self.column is None
+        return self.kind is None or (self.kind == "categorical" and self.categories is None) or open_target
+
+    @property
+    def settled(self) -> bool:
+        """Whether its values are a public list, so that one count of them is all there is to do."""
+        return self.kind == "boolean" or (self.kind == "categorical" and self.categories is not None)
+
+
+def known_columns(
+    frame: pd.DataFrame, schema: Schema | None, target: str | None, *, typed: bool = True
+) -> tuple[Known, ...]:
+    """What is known of each column of the frame, in the frame's order. Looks at names and types, and at no value.
+
+    A schema may name some of the columns only. `typed=False` says that text may stand for anything, as in a CSV file.
+    """
+    names = list(frame.columns)
+    declared: Sequence[Column] = () if schema is None else schema.columns
+    target = target if target is not None or schema is None else schema.target
+    if absent := [column.name for column in declared if column.name not in names]:
+        raise InputError(f"the table lacks {listed(absent)}, which the schema has.{did_you_mean(absent[0], names)}")
+    if target is not None and target not in names:
+        raise InputError(f"the table has no column {target!r} to be the target.{did_you_mean(target, names)}")
+    said = {column.name: column for column in declared}
+    return tuple(
+        _from_column(said[name], name == target)
+        if name in said
+        else _from_type(column_of(frame, name), name == target, typed)
+        for name in names
+    )
+
+
+def _from_column(column: Column, target: bool) -> Known:
+    bounds = None if column.bounds is None else column.number_bounds
+    kinds: dict[str, Kind] = {"continuous": "number", "integer": "number", "ordinal": "categorical"}
+    return Known(
+        column.name,
+        kinds.get(column.kind, column.kind),  # pyright: ignore[reportArgumentType]
+        step=1.0 if column.kind == "integer" else None,
+        bounds=bounds,
+        categories=column.categories,
+        nullable=column.nullable,
+        other=column.other,
+        log=column.scale == "log",
+        target=target,
+        column=column,
+    )
+
+
+def _from_type(series: pd.Series, target: bool, typed: bool) -> Known:
+    dtype = series.dtype
+    nullable = False if target else None
+    name = str(series.name)
+    # The categorical type comes first: a category of booleans also passes for a boolean.
+    if isinstance(dtype, pd.CategoricalDtype):
+        return Known(name, "categorical", nullable=nullable, target=target)
+    if types.is_bool_dtype(dtype):
+        return Known(name, "boolean", nullable=nullable, target=target)
+    if types.is_datetime64_any_dtype(dtype):
+        return Known(name, "datetime", nullable=nullable, target=target)
+    if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
+        # A target of whole numbers is a class, as everywhere here; a blank in a target is not a value that it could have.
+        whole = target and types.is_integer_dtype(dtype)
+        return Known(name, "categorical" if whole else "number", nullable=nullable, target=target)
+    if types.is_object_dtype(dtype):
+        return Known(name, None, nullable=nullable, target=target)
+    if types.is_string_dtype(dtype):
+        return Known(name, "categorical" if typed else None, nullable=nullable, target=target)
+    refuse_type(series)
+    raise AssertionError

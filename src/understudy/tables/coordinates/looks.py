@@ -1,0 +1,318 @@
+"""How a column of each kind is looked at, round by round: which cells are counted next, and what they make of it.
+
+A look holds public things only: what was released so far. It names the cells of the next round (`counts` takes them from
+the private tally) and takes the noisy counts. Every row stands in one cell of a round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from understudy.tables.column import OTHER, Category
+from understudy.tables.coordinates import categories, reach
+from understudy.tables.coordinates.described import Described
+from understudy.tables.coordinates.histogram import Estimate, Level, estimate, proportions, refine, simplex
+from understudy.tables.coordinates.kinds import Decided
+from understudy.tables.coordinates.known import Kind, Known
+from understudy.tables.coordinates.ladder import TINY, bounded, date_ladder, number_ladder, zero_width
+from understudy.tables.coordinates.plan import Plan
+from understudy.tables.coordinates.readings import TRUTH_WORDS
+from understudy.tables.coordinates.tally import Tally
+
+# Of declared bounds, in the first round.
+_MOST_PARTS = 64
+
+
+class Look(Protocol):
+    """One column on its way from counts to a description."""
+
+    def counts(self, tally: Tally) -> np.ndarray: ...
+    def take(self, noisy: np.ndarray, sigma: float) -> None: ...
+    def described(self) -> Described: ...
+
+
+def look_at(known: Known, decided: Decided, plan: Plan, rounds: int) -> Look:
+    """The look that a column of the decided kind gets."""
+    if decided.kind in ("number", "datetime"):
+        return OrderedLook(known, decided, plan, rounds)
+    if decided.kind == "boolean":
+        return TruthLook(known, decided, plan)
+    if known.categories is not None:
+        return ListedLook(known, plan)
+    return OpenLook(known, plan)
+
+
+class OrderedLook:
+    """Numbers and moments: a ladder (or the declared bounds in even parts), then finer cells where the rows are.
+
+    Without declared bounds, what lies beyond the bounds found so far stays counted, in one cell on each side.
+    """
+
+    def __init__(self, known: Known, decided: Decided, plan: Plan, rounds: int) -> None:
+        self._known, self._plan, self._rounds = known, plan, rounds
+        self._kind: Kind = decided.kind
+        self._step = decided.step or 0.0
+        self._heap = round(decided.heap / self._step) if self._step > 0 else 0
+        self._levels: list[Level] = []
+        self._found = known.bounds is not None
+        self._tiny = TINY
+        if known.bounds is not None:
+            parts = min(plan.bins, _MOST_PARTS)
+            self._edges = bounded(known.bounds, self._step, parts, log=known.log)
+            self._tiny = zero_width(*known.bounds)
+        elif decided.kind == "datetime":
+            self._edges = date_ladder(self._step)
+        else:
+            self._edges = number_ladder(self._step)
+
+    def counts(self, tally: Tally) -> np.ndarray:
+        return tally.ordered(self._kind, self._step).histogram(self._edges)
+
+    def take(self, noisy: np.ndarray, sigma: float) -> None:
+        self._levels.append(Level.of(self._edges, noisy, sigma))
+        if self._known.bounds is None:
+            self._narrow()
+        if self._found and len(self._levels) < self._rounds:
+            now = self._now(shrink=False)
+            outer = 0 if self._known.bounds is not None else 1
+            self._edges = refine(
+                now,
+                self._plan.rows,
+                self._plan.bins,
+                sigma,
+                whole=self._step > 0,
+                tiny=self._tiny,
+                outer=outer,
+                heap=self._heap,
+            )
+
+    def _now(self, *, shrink: bool) -> Estimate:
+        return estimate(self._levels, self._plan.rows, shrink=shrink)
+
+    def _narrow(self) -> None:
+        """Keep to where the rows are, by what all rounds say together. Nothing found yet: the ladder is counted again."""
+        now = self._now(shrink=False)
+        if self._found:
+            inner = slice(1, len(now.counts) - 1)
+            span = reach.without_sparse_ends(now.edges[1:-1], now.counts[inner], now.deviations[inner])
+            span = (span[0] + 1, span[1] + 1)
+        elif self._kind == "datetime":
+            span = reach.occupied(now.counts, now.deviations)
+        else:
+            span = reach.ladder_range(now.edges, now.counts, now.deviations)
+        if span is None:
+            return
+        # The outermost cells of the ladder are never more than what lies beyond.
+        first = min(max(span[0], 1), len(now.counts) - 2)
+        kept = now.edges[first : max(min(span[1], len(now.counts) - 1), first + 1) + 1]
+        if not self._found and self._kind == "number":
+            kept = _without_crumbs(kept)
+        self._found = True
+        self._edges = np.concatenate([now.edges[:1], kept, now.edges[-1:]])
+        self._levels = [level.within(np.intersect1d(level.edges, self._edges)) for level in self._levels]
+
+    def described(self) -> Described:
+        known, rows = self._known, self._plan.rows
+        now = self._now(shrink=True)
+        edges, mass, missing = now.edges, np.full(len(now.counts), 1 / len(now.counts)), 0.0
+        if self._found:
+            if known.bounds is None:
+                now = self._ended(now)
+            mass, missing = proportions(now, rows, missing_allowed=known.nullable is not False)
+            edges, mass = now.edges, mass / max(mass.sum(), 1e-300)
+        return Described(
+            known.name,
+            self._kind,
+            step=self._step,
+            edges=tuple(float(edge) for edge in edges),
+            mass=tuple(float(share) for share in mass),
+            missing=missing,
+            nullable=_nullable(known, missing),
+            target=known.target,
+            found=self._found,
+            sigma=self._plan.sigma,
+            paid=_paid(known, "bounds" if known.bounds is None else None, "spread"),
+            declared=known.column,
+        )
+
+    def _ended(self, now: Estimate) -> Estimate:
+        """With the outer cells as wide as the rows in them need, or without them."""
+        low, high = reach.ends(now.edges, now.counts, now.deviations)
+        if self._step > 0:
+            low, high = np.rint(low), np.rint(high)
+        first, last = int(low >= now.edges[1]), len(now.counts) - int(high <= now.edges[-2])
+        edges = now.edges[first : last + 1].copy()
+        edges[0], edges[-1] = (
+            min(low, edges[0]) if first else low,
+            max(high, edges[-1]) if last < len(now.counts) else high,
+        )
+        part = slice(first, last)
+        return Estimate(edges, now.counts[part], now.variance[part], now.missing, now.missing_variance)
+
+
+class TruthLook:
+    """Yes and no: two counts, or one for each word that could say it where the words are not known."""
+
+    def __init__(self, known: Known, decided: Decided, plan: Plan) -> None:
+        self._known, self._words, self._plan = known, decided.words, plan
+        self._taken: list[np.ndarray] = []
+
+    def counts(self, tally: Tally) -> np.ndarray:
+        return tally.words() if self._words else tally.truths()
+
+    def take(self, noisy: np.ndarray, sigma: float) -> None:
+        del sigma
+        self._taken.append(noisy.astype(np.float64))
+
+    def described(self) -> Described:
+        mean = np.mean(self._taken, axis=0)
+        labels: tuple[Category, ...] = ("False", "True")
+        kind: Kind = "boolean"
+        pair = mean[:2]
+        if self._words:
+            pairs = mean[: 2 * len(TRUTH_WORDS)].reshape(-1, 2)
+            best = int(np.argmax(pairs.sum(axis=1)))
+            pair, labels = pairs[best], TRUTH_WORDS[best]
+            kind = "boolean" if labels[1].lower() == "true" else "categorical"
+        shares, missing = _shares(pair, float(mean[-1]), self._plan, self._known)
+        return Described(
+            self._known.name,
+            kind,
+            labels=labels,
+            shares=shares,
+            missing=missing,
+            nullable=_nullable(self._known, missing),
+            target=self._known.target,
+            sigma=self._plan.sigma,
+            paid=_paid(self._known, None, "spread"),
+            declared=self._known.column,
+        )
+
+
+class ListedLook:
+    """Declared categories, counted."""
+
+    def __init__(self, known: Known, plan: Plan) -> None:
+        self._known, self._plan = known, plan
+        self._taken: list[np.ndarray] = []
+
+    def counts(self, tally: Tally) -> np.ndarray:
+        assert self._known.categories is not None
+        return tally.listed(list(self._known.categories))
+
+    def take(self, noisy: np.ndarray, sigma: float) -> None:
+        del sigma
+        self._taken.append(noisy.astype(np.float64))
+
+    def described(self) -> Described:
+        known = self._known
+        assert known.categories is not None
+        mean = np.mean(self._taken, axis=0)
+        counts = mean[:-1] if known.other else mean[:-2]
+        labels = (*known.categories, OTHER) if known.other else known.categories
+        shares, missing = _shares(counts, float(mean[-1]), self._plan, known)
+        return Described(
+            known.name,
+            "categorical",
+            labels=labels,
+            shares=shares,
+            other=known.other,
+            missing=missing,
+            nullable=_nullable(known, missing),
+            target=known.target,
+            sigma=self._plan.sigma,
+            paid=_paid(known, None, "spread"),
+            declared=known.column,
+        )
+
+
+@dataclass
+class OpenLook:
+    """Categories that nobody declared. The set of values that is counted is private until `take` has passed it on."""
+
+    known: Known
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        self._places: np.ndarray | None = None
+        self._tally: Tally | None = None
+        self._sum = np.zeros(0)
+        self._rounds = 0
+        self._missing = 0.0
+
+    def counts(self, tally: Tally) -> np.ndarray:
+        """Private. Counts of the values that are still in question, then of what is missing."""
+        if self._places is None:
+            self._places, self._tally = tally.repeated, tally
+            self._sum = np.zeros(len(self._places))
+        return np.append(tally.counts[self._places], tally.missing).astype(np.int64)
+
+    def take(self, noisy: np.ndarray, sigma: float) -> None:
+        assert self._places is not None
+        self._sum = self._sum + noisy[:-1]
+        self._missing += float(noisy[-1])
+        self._rounds += 1
+        least = categories.threshold(self.plan.sigma, self.plan.delta, self.plan.publishing)
+        kept = self._sum / self._rounds >= least - categories.HOPELESS * sigma / self._rounds**0.5
+        self._places, self._sum = self._places[kept], self._sum[kept]
+
+    def described(self) -> Described:
+        assert self._places is not None
+        assert self._tally is not None
+        known, distinct = self.known, self._tally.distinct
+        least = categories.threshold(self.plan.sigma, self.plan.delta, self.plan.publishing)
+        mean = self._sum / max(self._rounds, 1)
+        passed = mean >= least
+        texts = [distinct.label(place) for place in self._places[passed]]
+        numbers = distinct.labels is None
+        named = [place for place, text in enumerate(texts) if text != OTHER]
+        labels = categories.plain_labels([texts[place] for place in named], numbers=numbers)
+        labels, counts = categories.ordered_labels(labels, mean[passed][named])
+        other = not known.target or not labels
+        if other:
+            missing = self._missing / max(self._rounds, 1)
+            rest = self.plan.rows - counts.sum() - missing
+            labels, counts = [*labels, OTHER], np.append(counts, max(rest, 0.0))
+        shares, missing = _shares(counts, self._missing / max(self._rounds, 1), self.plan, known)
+        return Described(
+            known.name,
+            "categorical",
+            labels=tuple(labels),
+            shares=shares,
+            other=other,
+            missing=missing,
+            nullable=_nullable(known, missing),
+            target=known.target,
+            found=len(labels) > other,
+            sigma=self.plan.sigma,
+            paid=_paid(known, "categories", "spread"),
+            declared=known.column,
+        )
+
+
+def _shares(counts: np.ndarray, missing: float, plan: Plan, known: Known) -> tuple[tuple[float, ...], float]:
+    """Shares of the values, which sum to one, and the share of rows without any; below two deviations that is none."""
+    allowed = known.nullable is not False and missing > 2 * plan.sigma
+    absent = min(missing, float(plan.rows)) if allowed else 0.0
+    there = simplex(counts, max(plan.rows - absent, 1e-9))
+    return tuple(float(share) for share in there / there.sum()), absent / max(plan.rows, 1)
+
+
+def _nullable(known: Known, missing: float) -> bool:
+    return bool(missing > 0) if known.nullable is None else known.nullable
+
+
+def _paid(known: Known, *also: str | None) -> tuple[str, ...]:
+    asked = ("kind",) if known.kind is None else ("step",) if known.asks else ()
+    return (*asked, *(what for what in also if what is not None))
+
+
+def _without_crumbs(edges: np.ndarray) -> np.ndarray:
+    """A ladder's cells that are tiny beside its range, put together; zero keeps its own."""
+    reach_ = max(abs(edges[0]), abs(edges[-1]))
+    zero = np.searchsorted(edges, 0, side="right") - 1
+    around = edges[zero : zero + 2] if edges[0] <= 0 < edges[-1] else edges[:0]
+    return np.unique(np.concatenate([edges[np.abs(edges) >= reach_ / 256], around, edges[[0, -1]]]))

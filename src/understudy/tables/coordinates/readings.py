@@ -1,0 +1,135 @@
+"""How one cell of a table can be read: as a number on a grid, a moment, a truth value, a code, or text.
+
+Every cell has exactly one reading, by a fixed order that looks at this cell alone: missing, then yes or no, then a number
+by the coarsest public grid that it lies on, then a moment by the coarsest clock, then a code (digits that begin with a
+zero), then text. So a row stands in one reading of each column, whatever the other rows say.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Reading(IntEnum):
+    """In the fixed order. Numbers go from the coarsest grid to the finest, moments from the day to the second."""
+
+    MISSING = 0
+    TRUTH = 1
+    ZERO = 2
+    THOUSANDS = 3
+    HUNDREDS = 4
+    TENS = 5
+    FIVES = 6
+    ONES = 7
+    HALVES = 8
+    QUARTERS = 9
+    TENTHS = 10
+    TWENTIETHS = 11
+    HUNDREDTHS = 12
+    THOUSANDTHS = 13
+    FREE = 14
+    DAYS = 15
+    HOURS = 16
+    MINUTES = 17
+    SECONDS = 18
+    CODE = 19
+    TEXT = 20
+
+
+COUNT = len(Reading)
+NUMBERS = tuple(Reading(r) for r in range(Reading.ZERO, Reading.FREE + 1))
+MOMENTS = (Reading.DAYS, Reading.HOURS, Reading.MINUTES, Reading.SECONDS)
+TEXTS = (Reading.CODE, Reading.TEXT)
+
+STEPS: dict[Reading, float] = {
+    Reading.ZERO: 1.0,
+    Reading.THOUSANDS: 1000.0,
+    Reading.HUNDREDS: 100.0,
+    Reading.TENS: 10.0,
+    Reading.FIVES: 5.0,
+    Reading.ONES: 1.0,
+    Reading.HALVES: 0.5,
+    Reading.QUARTERS: 0.25,
+    Reading.TENTHS: 0.1,
+    Reading.TWENTIETHS: 0.05,
+    Reading.HUNDREDTHS: 0.01,
+    Reading.THOUSANDTHS: 0.001,
+    Reading.FREE: 0.0,
+    Reading.DAYS: 86400.0,
+    Reading.HOURS: 3600.0,
+    Reading.MINUTES: 60.0,
+    Reading.SECONDS: 1.0,
+}
+"""The distance between neighbouring values of a grid (moments: in seconds); 0 means that there is none."""
+
+LIMIT = 2.0**40
+"""About 1e12: a number beyond it counts as this one."""
+
+# Pairs of words for no and yes, spelled as they are found in files.
+TRUTH_WORDS: tuple[tuple[str, str], ...] = (
+    ("False", "True"),
+    ("false", "true"),
+    ("FALSE", "TRUE"),
+    ("no", "yes"),
+    ("No", "Yes"),
+    ("NO", "YES"),
+    ("n", "y"),
+    ("N", "Y"),
+    ("F", "T"),
+)
+TRUTHS = frozenset(word for pair in TRUTH_WORDS for word in pair)
+
+
+def to_index(numbers: np.ndarray, step: float) -> np.ndarray:
+    """The place of each number on the grid, as a float; the number itself where there is no grid."""
+    if step == 0:
+        return numbers
+    # Dividing by a whole number is exact to the last place, multiplying by 0.05 is not.
+    return np.rint(numbers / step) if step >= 1 else np.rint(numbers * round(1 / step))
+
+
+def from_index(places: np.ndarray, step: float) -> np.ndarray:
+    """The inverse of `to_index`: the floating-point number nearest to the decimal one."""
+    if step == 0:
+        return places
+    return places * step if step >= 1 else places / round(1 / step)
+
+
+def number_readings(numbers: np.ndarray, precision: type[np.floating] = np.float64) -> np.ndarray:
+    """The reading of each finite number. `precision` is that of the column: 0.1 in float32 is a tenth too."""
+    found = np.full(len(numbers), Reading.FREE, dtype=np.uint8)
+    whole = numbers == np.rint(numbers)
+    found[whole] = Reading.ONES
+    inside = np.flatnonzero(whole)
+    for reading in (Reading.FIVES, Reading.TENS, Reading.HUNDREDS, Reading.THOUSANDS):
+        inside = inside[numbers[inside] % STEPS[reading] == 0]
+        found[inside] = reading
+    found[numbers == 0] = Reading.ZERO  # it lies on every grid
+    # Grids of decimals: each is looked for only among the numbers of the one that it is part of.
+    fine = np.flatnonzero(~whole)
+    for reading in (Reading.THOUSANDTHS, Reading.HUNDREDTHS, Reading.TWENTIETHS):
+        fine = fine[_on_grid(numbers[fine], STEPS[reading], precision)]
+        found[fine] = reading
+    tenths = _on_grid(numbers[fine], 0.1, precision)
+    quarters = _on_grid(numbers[fine], 0.25, precision)
+    found[fine[tenths]] = Reading.TENTHS
+    found[fine[quarters]] = Reading.QUARTERS
+    found[fine[tenths & quarters]] = Reading.HALVES
+    return found
+
+
+def moment_readings(seconds: np.ndarray) -> np.ndarray:
+    """The reading of each moment, given in whole seconds since 1970."""
+    found = np.full(len(seconds), Reading.SECONDS, dtype=np.uint8)
+    for reading in (Reading.MINUTES, Reading.HOURS, Reading.DAYS):
+        found[seconds % STEPS[reading] == 0] = reading
+    return found
+
+
+def _on_grid(numbers: np.ndarray, step: float, precision: type[np.floating]) -> np.ndarray:
+    """Whether a number is a grid's value to within a few of its last places."""
+    nearest = from_index(to_index(numbers, step), step)
+    last_place = np.spacing(np.abs(numbers).astype(precision)).astype(np.float64)
+    return np.abs(numbers - nearest) <= 4 * last_place

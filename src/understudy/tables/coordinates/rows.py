@@ -1,0 +1,86 @@
+"""Rows in coordinates and back: cells of a frame as places and codes, and frames from them. Private where the rows are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from pandas.api import types
+
+from understudy.tables.coordinates.cells import factorise, typed_numbers
+from understudy.tables.coordinates.described import Described
+from understudy.tables.coordinates.readings import from_index, to_index
+from understudy.tables.coordinates.tally import codes_of
+
+
+def read_column(series: pd.Series, column: Described, rng: np.random.Generator) -> np.ndarray:
+    """Private. Places on the grid (ordered kinds) or codes of labels as floats, NaN where the value is missing.
+
+    A value that does not fit the kind is missing. What is missing where nothing may be, and a class that was not found,
+    is drawn at random from the released spread, whatever the row says elsewhere: no row is refused, none moves another.
+    """
+    if column.ordered:
+        places = _places(series, column)
+    else:
+        cells, distinct = factorise(series)
+        if column.kind == "boolean":
+            codes = distinct.as_kind("boolean")
+        else:
+            named = column.labels[:-1] if column.other else column.labels
+            codes = codes_of(distinct, list(named)).astype(np.float64)
+            codes[codes < 0] = len(named) if column.other else np.nan
+        places = np.append(codes, np.nan)[cells]
+    absent = np.isnan(places)
+    if not column.nullable and absent.any():
+        places[absent] = draw(column, int(absent.sum()), rng)
+    return places
+
+
+def draw(column: Described, number: int, rng: np.random.Generator) -> np.ndarray:
+    """Places or codes drawn from the released spread."""
+    if column.ordered:
+        return column.marginal.places(rng.random(number))
+    return rng.choice(len(column.labels), size=number, p=column.shares).astype(np.float64)
+
+
+def write_column(places: np.ndarray, column: Described) -> object:
+    """Values of a column as a file has them: exact grids and labels, the plainest type that holds them."""
+    missing = np.isnan(places)
+    filled = np.where(missing, 0.0, places)
+    if column.kind == "datetime":
+        moments = (filled * column.step).astype("datetime64[s]").astype("datetime64[us]")
+        return np.where(missing, np.datetime64("NaT", "us"), moments)
+    if column.kind == "number":
+        values = from_index(filled, column.step)
+        if column.step < 1:
+            return np.where(missing, np.nan, values)
+        return _masked(values.astype(np.int64), missing, "Int64") if missing.any() else values.astype(np.int64)
+    codes = filled.astype(np.int64)
+    if column.kind == "boolean":
+        return _masked(codes == 1, missing, "boolean") if missing.any() else codes == 1
+    texts = {isinstance(label, str) for label in column.labels}
+    if texts == {False} and missing.any() and all(isinstance(label, int) for label in column.labels):
+        return _masked(np.array(column.labels)[codes], missing, "Int64")
+    kind = object if len(texts) > 1 else None
+    taken = pd.Series(list(column.labels), dtype=kind).array.take(
+        np.where(missing, -1, codes), allow_fill=bool(missing.any())
+    )
+    return pd.Series(list(taken), dtype=object) if kind is object else taken
+
+
+def _places(series: pd.Series, column: Described) -> np.ndarray:
+    typed = types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype)
+    moment = types.is_datetime64_any_dtype(series.dtype)
+    if typed if column.kind == "number" else moment:
+        numbers, missing = typed_numbers(series)
+    else:
+        cells, distinct = factorise(series)
+        numbers = np.append(distinct.as_kind(column.kind), np.nan)[cells]
+        missing = np.isnan(numbers)
+    places = np.floor(numbers / column.step) if column.kind == "datetime" else to_index(numbers, column.step)
+    return np.where(missing, np.nan, places)
+
+
+def _masked(data: np.ndarray, missing: np.ndarray, dtype: str) -> object:
+    array = pd.array(data, dtype=dtype)  # pyright: ignore[reportCallIssue, reportArgumentType]
+    array[missing] = pd.NA
+    return array
