@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-
 from understudy.evaluation.image_networks import ConvNet
+
 from understudy.images import ImageDataset
 from understudy.images.deform import Affine
 

@@ -16,9 +16,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from small_generators import SCHEMA, SMALL, small, table
 
-from understudy import PATEClassifier, load
+from understudy import MomentsGenerator, OneLook, PATEClassifier, load
 from understudy.errors import InputError
-from understudy.methods import MomentsGenerator, OneLook
 
 ROWS = 67  # no other size in a model is this number
 X, Y = load_iris(return_X_y=True)

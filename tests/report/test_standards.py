@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from understudy.cli.app import app, load_commands
 from understudy.errors import InputError
-from understudy.methods.bundle import Bundle, write_bundle
 from understudy.privacy import Budget, Certificate, ConfidentGNMax
 from understudy.privacy.events import GaussianEvent, LaplaceEvent
+from understudy.release.bundle import Bundle, write_bundle
 from understudy.report import Sources, render
 from understudy.report.checklist import checklist
 from understudy.report.croissant import croissant

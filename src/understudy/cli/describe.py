@@ -36,11 +36,11 @@ def describe(
     as_json: Json = False,
 ) -> None:
     """Say privately what each column is: its kind, range, grid, categories, missing values and histogram."""
+    from understudy.files import write_text
     from understudy.privacy import Certificate
-    from understudy.privacy.spending import spending
+    from understudy.release.spending import spending
     from understudy.tables import Schema, check_writable
     from understudy.tables.coordinates import Coordinates
-    from understudy.tables.files import write_text
     from understudy.tables.io import has_types, read_table
 
     check_ledger(ledger, dataset)

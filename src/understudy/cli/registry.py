@@ -30,10 +30,10 @@ def registry(
     """Write an entry for the registry of deployments of differential privacy. Reads the release, spends nothing."""
     import yaml
 
+    from understudy.files import check_writable, write_text
     from understudy.report.croissant import croissant as described
     from understudy.report.facts import read_release
     from understudy.report.registry_entry import Owner, registry_entry
-    from understudy.tables.files import check_writable, write_text
 
     for target in (out, croissant):
         if target is not None:

@@ -20,7 +20,7 @@ from understudy.tables.coordinates.release import describe, describe_public
 from understudy.tables.coordinates.rows import read_column, write_column
 from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.schema import Schema
-from understudy.tables.wording import did_you_mean, listed
+from understudy.wording import did_you_mean, listed
 
 VERSION = 1
 # Public rows are described as finely as rows that many times their number would be with noise.

@@ -18,7 +18,7 @@ from understudy.tables.column import Category, Column
 from understudy.tables.coordinates.cells import refuse_type
 from understudy.tables.io import column_of
 from understudy.tables.schema import Schema
-from understudy.tables.wording import did_you_mean, listed
+from understudy.wording import did_you_mean, listed
 
 Kind: TypeAlias = Literal["number", "datetime", "boolean", "categorical"]
 
