@@ -50,7 +50,7 @@ def _numbers(count: int) -> st.SearchStrategy[np.ndarray]:
 @given(_numbers(4), _numbers(3), st.floats(1e-3, 1e3))
 def test_no_record_moves_a_sum_by_more_than_the_clip(seen: np.ndarray, off: np.ndarray, clip: float) -> None:
     paid = _paid(1, 2, clip, 1.0)
-    noisy_descent(seen, lambda _: off, np.zeros((4, 3)), paid, 1.0)
+    noisy_descent(seen, lambda _: off, np.ones(len(seen), dtype=bool), np.zeros((4, 3)), paid, 1.0)
     assert max(np.linalg.norm(one) for one in paid.given) <= clip
 
 
@@ -61,7 +61,8 @@ def test_labels_become_those_of_a_regression_on_the_records() -> None:
     wrong = Support(points, jnp.asarray(one_hot((np.arange(12) + 1) % 3, 3)))
     targets = one_hot(data.labels, 3)
     paid = _paid(900, 60, 5.0, 0.3)
-    fitted = fit_labels(kernel, 1e-3, wrong, bars(300, 7).flat(), data.flat(), targets, paid, 1.0)
+    there = np.ones(len(data), dtype=bool)
+    fitted = fit_labels(kernel, 1e-3, wrong, bars(300, 7).flat(), data.flat(), targets, there, paid, 1.0)
     assert np.array_equal(fitted.points, points)
 
     def right(support: Support) -> float:

@@ -92,18 +92,27 @@ class Ensemble:
         check_mesh(self.mesh)
         self.hidden = tuple(self.hidden)
 
-    def fit(self, X: ArrayLike | OwnRows, y: ArrayLike | OwnRows, shards: Shards, key: PRNGKeyArray) -> Ensemble:
+    def fit(
+        self,
+        X: ArrayLike | OwnRows,
+        y: ArrayLike | OwnRows,
+        shards: Shards,
+        key: PRNGKeyArray,
+        *,
+        present: ArrayLike | None = None,
+    ) -> Ensemble:
         """Touches private data: train every teacher on its own shard and on nothing else.
 
         `y` holds class numbers from 0 to `classes` − 1. A shard with rows of one class only is fine: its teacher learns
         to vote for it. Over a mesh of several processes give both as `OwnRows`, so that each holds its own alone.
+        A row that is not `present` is blank: nobody learns from it.
         """
         rows = _checked(X, lambda values: inputs.matrix(values, "X"))
         labels = _checked(y, lambda values: inputs.codes(values, range(self.classes)))
         inputs.fits(len(rows), len(labels), shards, self.teachers)
         plan = Curriculum(self._axis, self.hidden, self.classes, self.initial, self.epochs, self.batch, shards.width)
         held = LabelledRows(
-            *(plan.axis.deal(part, shards, plan.slots) for part in (rows, labels, np.broadcast_to(True, len(rows))))
+            *(plan.axis.deal(part, shards, plan.slots) for part in (rows, labels, _there(present, len(rows))))
         )
         numbers = plan.axis.place((), np.arange(plan.axis.padded).__getitem__)
         rates = jnp.float32(self.learning_rate), jnp.float32(self.weight_decay)
@@ -139,6 +148,10 @@ class Ensemble:
     @property
     def _axis(self) -> TeacherAxis:
         return TeacherAxis(self.teachers, one_device() if self.mesh is None else self.mesh)
+
+
+def _there(present: ArrayLike | None, rows: int) -> np.ndarray:
+    return np.broadcast_to(True, rows) if present is None else np.asarray(present, dtype=bool)
 
 
 def _checked(given: ArrayLike | OwnRows, check: Callable[[ArrayLike], np.ndarray]) -> np.ndarray | OwnRows:

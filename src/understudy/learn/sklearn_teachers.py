@@ -37,11 +37,14 @@ class SklearnTeachers:
     """Private: the fitted classifiers. They predict positions in `classes`."""
     features_: int | None = field(default=None, init=False, repr=False)
 
-    def fit(self, X: ArrayLike, y: ArrayLike, shards: Shards, *, seed: int = 0) -> SklearnTeachers:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, shards: Shards, *, seed: int = 0, present: ArrayLike | None = None
+    ) -> SklearnTeachers:
         """Touches private data: fit every teacher on its own shard and on nothing else.
 
         `seed` drives the classifiers' own randomness (every `random_state` they have), one stream a teacher. Missing
-        values are the estimator's affair: some classifiers take them.
+        values are the estimator's affair: some classifiers take them. A row that is not `present` is blank: nobody
+        learns from it, and a teacher that is left without rows votes for the first class.
         """
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise InputError(
@@ -51,7 +54,8 @@ class SklearnTeachers:
         labels = inputs.codes(y, self.classes)
         inputs.fits(len(rows), len(labels), shards)
         streams = np.random.SeedSequence(seed).generate_state(shards.teachers)
-        held = (shards.of(teacher) for teacher in range(shards.teachers))
+        there = np.ones(len(rows), dtype=bool) if present is None else np.asarray(present, dtype=bool)
+        held = (mine[there[mine]] for mine in map(shards.of, range(shards.teachers)))
         with threadpool_limits(1):  # the teachers share the cores; threads inside each of them would only fight
             self.teachers_ = list(
                 Parallel(n_jobs=self.jobs, prefer="threads")(
@@ -82,6 +86,8 @@ class SklearnTeachers:
 
 def _fit_one(estimator: Any, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
     """Touches private data: one teacher. Most classifiers refuse a single class; such a teacher always votes for it."""
+    if len(y) == 0:
+        X, y = np.zeros((1, X.shape[1])), np.zeros(1, dtype=y.dtype)
     if np.all(y == y[0]):
         return DummyClassifier(strategy="constant", constant=y[0]).fit(X, y)
     teacher: Any = clone(estimator)

@@ -13,6 +13,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
@@ -104,7 +105,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         `budget` may hold earlier charges for the same data; the labels then use what is left of it.
         """
         self._check_settings()
-        rows, labels = self._private(X, y)
+        rows, labels, present = self._private(X, y)
         shared = self._public(public, rows)
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
@@ -117,7 +118,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         if self.sanitise is not None:
             require_conditions(voting.noise, len(self.classes_), self.sanitise.order)
 
-        teachers = self._train_teachers(rows, labels, dealt, seed)
+        teachers = self._train_teachers(rows, labels, present, dealt, seed)
         asked, votes, answers = self._ask(teachers, shared, voting, budget, random, seed)
         self._diagnose(votes, answers, voting, budget)
         self._learn(shared, asked, answers, seed)
@@ -141,7 +142,28 @@ class PATEClassifier(ClassifierMixin, Estimator):
         if self.sanitise is not None and self.aggregator == "lnmax":
             raise InputError("`sanitise` works on GNMax votes; with lnmax only the unconditional epsilon is published.")
 
-    def _private(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _private(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Looks at private rows: encoded, their class numbers, and which of them are not blank.
+
+        Where schema and classes say what there can be, a row without any cell and label is blank: it counts, and nobody
+        learns from it.
+        """
+        if self.schema is None or self.classes is None:
+            rows, codes = self._encoded(X, y)
+            return rows, codes, np.ones(len(rows), dtype=bool)
+        frame, labels = as_frame(X), np.asarray(y, dtype=object)
+        if len(labels) != len(frame):
+            raise InputError(f"{len(frame)} rows, but {len(labels)} labels.")
+        present = ~(frame.isna().all(axis=1).to_numpy(dtype=bool) & np.asarray(pd.isna(labels)))
+        if not present.any():
+            present[:] = True  # refused below, for what is missing
+        rows, codes = self._encoded(frame.loc[present], np.array(labels[present].tolist()))
+        every, numbers = np.zeros((len(frame), rows.shape[1]), rows.dtype), np.zeros(len(frame), codes.dtype)
+        every[present], numbers[present] = rows, codes
+        return every, numbers, present
+
+    def _encoded(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Looks at private rows, and refuses what does not fit."""
         if self.schema is None:
             checked: Any = validate_data(self, X, y, dtype="numeric", ensure_min_samples=2)
             rows, y = checked
@@ -195,14 +217,15 @@ class PATEClassifier(ClassifierMixin, Estimator):
     def _agreement_event(self) -> tuple[Event, ...]:
         return (LaplaceEvent(self.agreement_epsilon),) if self.agreement_epsilon else ()
 
-    def _train_teachers(self, rows: np.ndarray, labels: np.ndarray, dealt: Any, seed: int) -> Any:
+    def _train_teachers(self, rows: np.ndarray, labels: np.ndarray, present: np.ndarray, dealt: Any, seed: int) -> Any:
         """Touches private data: everything that it returns is private."""
         if isinstance(self.estimator, str):
             import jax
 
             from understudy.learn.ensemble import Ensemble
 
-            return Ensemble(self.teachers, classes=len(self.classes_)).fit(rows, labels, dealt, jax.random.key(seed))
+            ensemble = Ensemble(self.teachers, classes=len(self.classes_))
+            return ensemble.fit(rows, labels, dealt, jax.random.key(seed), present=present)
         from understudy.learn.sklearn_teachers import SklearnTeachers
 
         estimator = self.estimator
@@ -213,7 +236,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
             estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
         return SklearnTeachers(estimator, range(len(self.classes_)), jobs=self.n_jobs).fit(
-            rows, labels, dealt, seed=seed
+            rows, labels, dealt, seed=seed, present=present
         )
 
     def _ask(

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -114,6 +114,10 @@ class TradeOff:
         next it is therefore at most what the last two points say, continued; and since a Gaussian's is concave too, it
         is enough to be below it there. None where no mu of any use covers the curve.
         """
+        return self._gaussian_dp
+
+    @cached_property
+    def _gaussian_dp(self) -> GaussianDP | None:
         if self.outright + TAIL >= 1:
             return None
         if self.mu is not None:

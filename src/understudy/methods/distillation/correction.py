@@ -19,6 +19,7 @@ import numpy as np
 from jaxtyping import Array
 from scipy import special
 
+from understudy.images import BLANK
 from understudy.learn.convnet_training import TrainedNetwork
 from understudy.learn.convnets import ConvNet, standardised
 from understudy.privacy import PrepaidSteps
@@ -102,10 +103,11 @@ def correct(
     """
     seen = committee.seen(rows)
     first = committee.scores(rows).astype(np.float64) / _HALVED
-    truth = np.eye(count)[classes]
+    truth = np.eye(count)[np.maximum(classes, 0)]
     weights = noisy_descent(
         seen,
         lambda scores: special.softmax(first + scores, axis=1) - truth,
+        classes != BLANK,
         np.zeros((seen.shape[1], count)),
         paid,
         rate,
@@ -114,19 +116,24 @@ def correct(
 
 
 def noisy_descent(
-    seen: np.ndarray, wrong: Callable[[np.ndarray], np.ndarray], start: np.ndarray, paid: PrepaidSteps, rate: float
+    seen: np.ndarray,
+    wrong: Callable[[np.ndarray], np.ndarray],
+    present: np.ndarray,
+    start: np.ndarray,
+    paid: PrepaidSteps,
+    rate: float,
 ) -> np.ndarray:
-    """Touches private data (`seen`, one row a record, and `wrong`): weights by which what is seen is turned into scores.
+    """Touches private data (`seen`, one row a record, `wrong` and `present`): weights by which what is seen is turned into scores.
     Safe to publish: only `paid` noisy sums of clipped gradients move them.
 
-    `wrong` says of all scores how far each is off. The gradient of one record's loss is the outer product of what is seen of
+    `wrong` says of all scores how far each is off; `present` is False for a blank record, which moves nothing. The gradient of one record's loss is the outer product of what is seen of
     it and of how wrong its scores are, so its length is the product of their lengths. What counts is the mean of the later
     half of the steps.
     """
     weights, kept, clip = start, np.zeros_like(start), paid.mechanism.clip
     lengths = np.linalg.norm(seen, axis=1)
     for step in range(paid.steps):
-        off = wrong(seen @ weights)
+        off = wrong(seen @ weights) * present[:, None]
         long = lengths * np.linalg.norm(off, axis=1)
         # The factor pays for the rounding of the sum.
         shrink = np.minimum(1.0, clip * (1 - 1e-6) / np.maximum(long, clip / 2))

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.images import ImageDataset
+from understudy.images import BLANK, ImageDataset
 from understudy.learn.krr import KernelRidge, one_hot
 from understudy.methods.distillation.domain import Domain, ImageDomain, TableDomain, restore
 from understudy.methods.distillation.training import Regression, Support
@@ -59,11 +59,14 @@ class Records:
         return self._at_their_places((domain or self.domain).points(self.data))
 
     def targets(self) -> np.ndarray:
-        """Centred labels (records x classes)."""
-        return self._at_their_places(one_hot(self.domain.numbers(self.data), len(self.domain.classes)))
+        """Centred labels (records x classes), zero where a record is blank."""
+        numbers = np.maximum(self.domain.numbers(self.data), 0)
+        return self._at_their_places(one_hot(numbers, len(self.domain.classes)))
 
     def _at_their_places(self, values: np.ndarray) -> np.ndarray:
-        return values if self.rows is None else self.rows.at_their_places(values)
+        if self.rows is not None:
+            return self.rows.at_their_places(values)
+        return values if self.present.all() else values * self.present[:, None].astype(values.dtype)
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ class Distiller(Estimator):
                 raise InputError("images carry their labels and classes: leave `target` and `schema` out.")
             domain = self._fits(ImageDomain(data.shape, data.classes, data.value_range), len(data))
             self._check_records(data)
-            return Records(data, np.ones(len(data), dtype=bool), domain, budget, key, tell, PUBLIC)
+            return Records(data, data.labels != BLANK, domain, budget, key, tell, PUBLIC)
         table, present, given = check_table(data, target, schema)
         if given.target is None:
             raise InputError("a table needs a `target`: the column with the classes.")

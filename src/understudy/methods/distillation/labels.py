@@ -46,10 +46,11 @@ def fit_labels(
     shown: np.ndarray,
     rows: np.ndarray,
     targets: np.ndarray,
+    present: np.ndarray,
     paid: PrepaidSteps,
     rate: float,
 ) -> Support:
-    """Touches private data (`rows`, `targets`: centred labels): the support with fitted labels. Safe to publish: only
+    """Touches private data (`rows`, `targets`: centred labels, `present`): the support with fitted labels. Safe to publish: only
     `paid` noisy sums of clipped gradients move them. `shown` are samples, which are public.
     """
     betas = _betas(kernel, ridge, support, shown)
@@ -58,7 +59,7 @@ def fit_labels(
     axes = vectors / np.sqrt(values + _FLOOR * values.mean())
     start = np.linalg.solve(axes, np.asarray(support.labels, np.float64))
     seen = _betas(kernel, ridge, support, rows) @ axes
-    weights = noisy_descent(seen, lambda scores: scores - targets, start, paid, rate)
+    weights = noisy_descent(seen, lambda scores: scores - targets, present, start, paid, rate)
     return Support(support.points, jnp.asarray(axes @ weights, jnp.float32))
 
 

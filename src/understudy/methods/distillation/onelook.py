@@ -150,7 +150,7 @@ class OneLook(Distiller):
         shown = [np.asarray(_points(source, jax.random.fold_in(records.key, part))) for part in range(10)]
         paid = pay_for_steps(how.steps, rows, how.clip, rows, records.budget)
         kernel = self.descent.kernel(records.domain.features)
-        parts = (np.concatenate(shown), records.points(), records.targets())
+        parts = (np.concatenate(shown), records.points(), records.targets(), records.present)
         fitted = fit_labels(kernel, self.descent.ridge, support, *parts, paid, how.rate)
         return DistilledSet(records.domain, fitted, {"mechanism": "moments, then noisy gradients of the labels"})
 
