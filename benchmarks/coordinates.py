@@ -1,29 +1,39 @@
 """What a private description of a table gets right: kinds, bounds, categories and one-way distances, and how fast.
 
-    python benchmarks/coordinates.py export FOLDER   writes the tables that need other packages (statsmodels, lifelines, R)
-    python benchmarks/coordinates.py run FOLDER      measures all tables; results in benchmarks/results/coordinates.json
+Most tables come from other packages. `python -m benchmarks.coordinates FOLDER` writes them as CSV files, as far as they
+are there: statsmodels and lifelines where they can be imported, R's data sets where `Rscript` is there with the packages
+MASS, survival, boot and rpart. A full run reads them from the folder that UNDERSTUDY_TABLES names; Pima is a dataset.
 
-`export` takes what it finds: statsmodels and lifelines where they can be imported, R's data sets where `Rscript` is there
-with the packages MASS, survival, boot and rpart. The constants of `understudy.tables.coordinates` were chosen on the
-tables of `CHOSEN_ON` and on Pima. One rule was added after a first run over all tables: a second round for columns with
-declared bounds. It was checked on tables of `CHOSEN_ON`, but figures with a schema are no independent test of it.
+The constants of `understudy.tables.coordinates` were chosen on the tables of `CHOSEN_ON` and on Pima. One rule was added
+after a first run over all tables: a second round for columns with declared bounds. It was checked on tables of `CHOSEN_ON`,
+but figures with a schema are no independent test of it.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from benchmarks.declare import Benchmark, Measured, Part, Size
+from benchmarks.methods import DELTA
+from benchmarks.result import Row, grouped
+from understudy import datasets
+from understudy.errors import InputError
+from understudy.privacy import Budget, GaussianEvent
+from understudy.privacy.calibration import smallest_noise
+from understudy.tables import Column, Schema, estimate_schema
+from understudy.tables.coordinates import Coordinates
+from understudy.tables.coordinates.cells import factorise
+from understudy.tables.coordinates.rows import read_column, write_column
 
 CHOSEN_ON = ("iris", "wine", "diabetes", "boston", "birthwt", "lung", "fair")
 REPORTED = (
@@ -31,10 +41,9 @@ REPORTED = (
     "nafld1", "solder", "channing", "survey",
 )  # fmt: skip
 EPSILONS = (0.1, 1.0, 10.0)
-DELTA = 1e-5
+# The share of the precision that a method would give to the description.
 SHARE = 0.1
-SEEDS = 3
-RESULTS = Path(__file__).parent / "results" / "coordinates.json"
+PIMA_RELEASES = 50
 
 _SKLEARN = ("iris", "wine", "diabetes", "breast_cancer")
 _STATSMODELS = ("fair", "randhie", "anes96", "modechoice")
@@ -51,14 +60,14 @@ def export(folder: Path) -> None:
     """Write the tables that other packages hold as CSV files."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        import statsmodels.api as sm
+        import statsmodels.api as sm  # pyright: ignore[reportMissingImports]
 
         for name in _STATSMODELS:
             getattr(sm.datasets, name).load_pandas().data.to_csv(folder / f"{name}.csv", index=False)
     except ImportError:
         print("statsmodels is not here", file=sys.stderr)
     try:
-        import lifelines.datasets
+        import lifelines.datasets  # pyright: ignore[reportMissingImports]
 
         for name in _LIFELINES:
             getattr(lifelines.datasets, f"load_{name}")().to_csv(folder / f"{name}.csv", index=False)
@@ -75,22 +84,23 @@ def export(folder: Path) -> None:
         subprocess.run(["Rscript", script.name], check=False)
 
 
-def load(name: str, folder: Path) -> pd.DataFrame | None:
-    """One table; None where it was not exported."""
+def load(name: str) -> pd.DataFrame:
+    """One table, from scikit-learn or from the folder of those that were exported."""
     if name in _SKLEARN:
-        from sklearn import datasets
+        from sklearn import datasets as shipped
 
         options = {"scaled": False} if name == "diabetes" else {}
-        return getattr(datasets, f"load_{name}")(as_frame=True, **options).frame
-    path = folder / f"{name}.csv"
-    return pd.read_csv(path) if path.exists() else None
+        return getattr(shipped, f"load_{name}")(as_frame=True, **options).frame
+    path = Path(os.environ.get("UNDERSTUDY_TABLES", "")) / f"{name}.csv"
+    if not path.exists():
+        raise InputError(
+            f"there is no {path}: `python -m benchmarks.coordinates FOLDER` writes the tables; set UNDERSTUDY_TABLES=FOLDER."
+        )
+    return pd.read_csv(path)
 
 
 def distance(column: Any, values: pd.Series) -> float:
     """Total variation between rows and description: on the rows' deciles, or over categories; missing is a value."""
-    from understudy.tables.coordinates.cells import factorise
-    from understudy.tables.coordinates.rows import read_column, write_column
-
     missing = float(values.isna().mean())
     if column.ordered and not pd.api.types.is_numeric_dtype(values):
         return 1.0
@@ -110,14 +120,12 @@ def distance(column: Any, values: pd.Series) -> float:
     return float(0.5 * (np.abs(real - said).sum() + abs(missing - column.missing)))
 
 
-def public_schema(frame: pd.DataFrame) -> Any:
+def public_schema(frame: pd.DataFrame) -> Schema:
     """What an owner might write: kinds, categories, and bounds twice as wide as the values."""
-    from understudy.tables import Column, Schema
-
     columns = []
     for name in frame.columns:
-        values = frame[name].dropna()
-        nullable = bool(frame[name].isna().any())
+        values = pd.Series(frame[name]).dropna()
+        nullable = len(values) < len(frame)
         if pd.api.types.is_bool_dtype(values):
             columns.append(Column(name, "boolean", nullable=nullable))
         elif not pd.api.types.is_numeric_dtype(values):
@@ -134,20 +142,20 @@ def public_schema(frame: pd.DataFrame) -> Any:
     return Schema(tuple(columns))
 
 
-def measure(frame: pd.DataFrame, made: Any) -> dict[str, float]:
+def judged(frame: pd.DataFrame, made: Any) -> dict[str, float]:
     """Averages over the columns of one description."""
-    bounds, widths, found = [], [], []
+    bounds, widths, found = list[float](), list[float](), list[float]()
     for column in made:
-        values = frame[column.name].dropna()
+        values = pd.Series(frame[column.name]).dropna()
         if column.ordered and pd.api.types.is_numeric_dtype(values):
             low, high = column.bounds
             bounds.append(float(values.between(low - 1e-9, high + 1e-9).mean()))
             widths.append((high - low) / max(float(values.max() - values.min()), 1e-9))
         if not column.ordered and column.kind == "categorical" and column.declared is None:
-            known = {str(label) for label in column.labels}
+            known = [str(label) for label in column.labels]
             found.append(float(values.astype(str).isin(known).mean()))
     return {
-        "distance": float(np.mean([distance(column, frame[column.name]) for column in made])),
+        "distance": float(np.mean([distance(column, pd.Series(frame[column.name])) for column in made])),
         "inside_bounds": float(np.mean(bounds)) if bounds else float("nan"),
         "width_over_range": float(np.median(widths)) if widths else float("nan"),
         "rows_in_found_categories": float(np.mean(found)) if found else float("nan"),
@@ -157,17 +165,13 @@ def measure(frame: pd.DataFrame, made: Any) -> dict[str, float]:
 
 def column_by_column(frame: pd.DataFrame, epsilon: float) -> dict[str, float]:
     """The older search for bounds and categories, one column at a time, at the same price."""
-    from understudy.errors import InputError
-    from understudy.privacy import Budget
-    from understudy.tables import Schema, estimate_schema
-
     try:
         draft = Schema.draft(frame)
         made = estimate_schema(frame, draft, Budget(epsilon, DELTA), epsilon, DELTA)
     except InputError:
         return {"older_columns_found": 0.0, "older_inside_bounds": float("nan")}
     inside = [
-        float(frame[column.name].dropna().between(*column.number_bounds).mean())
+        float(pd.Series(frame[column.name]).dropna().between(*column.number_bounds).mean())
         for column in made
         if column.bounds is not None and pd.api.types.is_numeric_dtype(frame[column.name])
     ]
@@ -177,92 +181,54 @@ def column_by_column(frame: pd.DataFrame, epsilon: float) -> dict[str, float]:
     }
 
 
-def settings() -> Iterator[tuple[str, float, float]]:
-    for epsilon in EPSILONS:
-        yield "describe", epsilon, 1.0
-        yield "share", epsilon, SHARE
-
-
-def describe_tables(folder: Path) -> list[dict[str, Any]]:
-    from understudy.privacy import Budget, GaussianEvent
-    from understudy.privacy.calibration import smallest_noise
-    from understudy.tables.coordinates import Coordinates
-
-    results: list[dict[str, Any]] = []
-    for name in (*REPORTED, *CHOSEN_ON):
-        frame = load(name, folder)
-        if frame is None:
-            print(f"{name}: not here", file=sys.stderr)
-            continue
-        for kind, epsilon, share in settings():
-            whole = smallest_noise(lambda n: [GaussianEvent(n)], epsilon, DELTA, tolerance=1e-3)
-            for schema in (None, public_schema(frame)):
-                runs = []
-                for _ in range(SEEDS):
-                    options = {} if share == 1 else {"noise": whole / share**0.5}
-                    made = Coordinates.release(frame, schema, Budget(epsilon, DELTA), **options)
-                    older = column_by_column(frame, epsilon) if share == 1 and schema is None else {}
-                    runs.append(measure(frame, made) | older)
-                results.append(
-                    {
-                        "table": name,
-                        "rows": len(frame),
-                        "columns": frame.shape[1],
-                        "chosen_on": name in CHOSEN_ON,
-                        "budget": kind,
-                        "epsilon": epsilon,
-                        "schema": schema is not None,
-                        **{key: float(np.mean([run[key] for run in runs])) for key in runs[0]},
-                    }
-                )
-        print(name, flush=True)
-    return results
-
-
-def describe_pima(releases: int = 50) -> dict[str, Any]:
-    """How often all of Pima's columns come out right at epsilon 1, and a share of it."""
-    from understudy.privacy import Budget
-    from understudy.tables.coordinates import Coordinates
-
-    frame = pd.read_parquet(Path(os.environ["UNDERSTUDY_DATA"]) / "pima.parquet")
-    steps = {"BMI": 0.1, "DiabetesPedigreeFunction": 0.001}
-    found: dict[str, Any] = {"releases": releases}
-    for part, epsilon in (("describe", 1.0), ("share", SHARE)):
-        columns = tables = kinds = 0
-        distances: list[float] = []
-        for _ in range(releases):
-            made = Coordinates.release(frame, None, Budget(1.0, 1e-6), epsilon=epsilon, target="Outcome")
-            good = []
-            for column in made:
-                values = frame[column.name].astype(np.float64)
-                if column.name == "Outcome":
-                    right, fits = column.labels == (0, 1), True
-                else:
-                    right = column.kind == "number" and (column.step >= 1) == (column.name not in steps)
-                    low, high = column.bounds
-                    inside = values.between(low - 1e-9, high + 1e-9).mean()
-                    fits = inside >= 0.95 and high - low <= 4 * (values.max() - values.min())
-                good.append(bool(right and fits))
-                kinds += bool(right)
-                distances.append(distance(column, values))
-            columns += sum(good)
-            tables += all(good)
-        found[part] = {
-            "epsilon": epsilon,
-            "columns_right_in_kind": kinds / releases / frame.shape[1],
-            "columns_right": columns / releases / frame.shape[1],
-            "tables_all_right": tables / releases,
-            "distance": float(np.mean(distances)),
-        }
+def describe(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
+    """Releases of one table: with all of epsilon, or with the share of its precision that a method would give."""
+    frame, epsilon = load(settings["table"]), settings["epsilon"]
+    schema = public_schema(frame) if settings["schema"] else None
+    options: dict[str, Any] = {}
+    if settings["budget"] == "share":
+        whole = smallest_noise(lambda n: [GaussianEvent(n)], epsilon, DELTA, tolerance=1e-3)
+        options = {"noise": whole / SHARE**0.5}
+    found: list[Measured] = []
+    for _ in repeats:
+        made = Coordinates.release(frame, schema, Budget(epsilon, DELTA), **options)
+        older = column_by_column(frame, epsilon) if not options and schema is None else {}
+        told = {"rows": len(frame), "columns": frame.shape[1], "chosen_on": settings["table"] in CHOSEN_ON}
+        found.append({**told, **judged(frame, made), **older})
     return found
 
 
-def speed(rows: int = 10**6) -> dict[str, float]:
-    """A million rows of twenty typed columns: seconds of the clock and of the processor for each step."""
-    from understudy.privacy import Budget
-    from understudy.tables.coordinates import Coordinates
+def describe_pima(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
+    """Whether all of Pima's columns come out right at epsilon 1, or a share of it."""
+    table: Any = datasets.load("pima")
+    frame = table.frame
+    epsilon = 1.0 if settings["budget"] == "describe" else SHARE
+    fine = ("BMI", "DiabetesPedigreeFunction")
+    found: list[Measured] = []
+    for _ in repeats:
+        made = Coordinates.release(frame, None, Budget(1.0, 1e-6), epsilon=epsilon, target="Outcome")
+        kinds, good, distances = list[bool](), list[bool](), list[float]()
+        for column in made:
+            values = frame[column.name].astype(np.float64)
+            if column.name == "Outcome":
+                right, fits = column.labels == (0, 1), True
+            else:
+                right = column.kind == "number" and (column.step >= 1) == (column.name not in fine)
+                low, high = column.bounds
+                inside = values.between(low - 1e-9, high + 1e-9).mean()
+                fits = inside >= 0.95 and high - low <= 4 * (values.max() - values.min())
+            kinds.append(bool(right))
+            good.append(bool(right and fits))
+            distances.append(distance(column, values))
+        told = {"rows": len(frame), "columns": frame.shape[1], "chosen_on": True, "distance": float(np.mean(distances))}
+        right = {"columns_right_in_kind": float(np.mean(kinds)), "columns_right": float(np.mean(good))}
+        found.append({**told, **right, "tables_all_right": float(all(good))})
+    return found
 
-    rng = np.random.default_rng(0)
+
+def speed(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
+    """Many rows of twenty typed columns: seconds of the clock and of the processor for each step."""
+    rows, rng = settings["table_rows"], np.random.default_rng(repeats[0])
     data: dict[str, Any] = {f"x{i}": rng.normal(size=rows) * 10.0 ** (i - 3) for i in range(8)}
     data |= {f"k{i}": rng.poisson(3.0**i, rows) for i in range(5)}
     data["amount"] = np.where(rng.random(rows) < 0.5, 0, rng.lognormal(5, 2, rows)).round(2)
@@ -286,29 +252,67 @@ def speed(rows: int = 10**6) -> dict[str, float]:
     made = timed("release", lambda: Coordinates.release(frame, None, Budget(1.0, 1e-6)))
     timed("ranks", lambda: made.ranks(frame, rng))
     timed("codes", lambda: made.codes(frame, rng))
+    return [found]
+
+
+def parts(size: Size, repeats: int) -> list[Part]:
+    quick = size == "quick"
+    tables = CHOSEN_ON[:1] if quick else (*REPORTED, *CHOSEN_ON)
+    made: list[Part] = []
+    for table in tables:
+        for budget in ("describe", "share"):
+            for epsilon in EPSILONS:
+                for schema in (False, True):
+                    settings = {
+                        "part": "tables",
+                        "table": table,
+                        "budget": budget,
+                        "epsilon": epsilon,
+                        "schema": schema,
+                    }
+                    said = f"{table}: {budget}, epsilon {epsilon:g}" + (", with a schema" if schema else "")
+                    made.append(Part(said, "benchmarks.coordinates:describe", settings, repeats))
+    if quick:
+        return made[:2]
+    for budget in ("describe", "share"):
+        settings = {"part": "pima", "table": "pima", "budget": budget, "epsilon": 1.0, "schema": False}
+        made.append(Part(f"pima: {budget}", "benchmarks.coordinates:describe_pima", settings, PIMA_RELEASES))
+    timed = {"part": "speed", "table": "made up", "table_rows": 10**6}
+    return [*made, Part("speed", "benchmarks.coordinates:speed", timed, 1)]
+
+
+KEYS = ("part", "table", "budget", "epsilon", "schema")
+
+
+def summary(runs: Sequence[Row]) -> list[Row]:
+    """The mean over releases."""
+    found: list[Row] = []
+    for group, mine in grouped(runs, *KEYS).items():
+        row: Row = {**dict(zip(KEYS, group, strict=True)), "releases": len(mine)}
+        for name in dict.fromkeys(name for run in mine for name in run):
+            values = [run[name] for run in mine if run.get(name) is not None]
+            if name not in (*KEYS, "seed") and values:
+                row[name] = values[0] if isinstance(values[0], bool | str) else float(np.mean(values))
+        found.append(row)
     return found
 
 
-def main(arguments: list[str]) -> None:
-    if len(arguments) != 2 or arguments[0] not in ("export", "run"):
-        raise SystemExit(__doc__)
-    folder = Path(arguments[1])
-    if arguments[0] == "export":
-        export(folder)
-        return
-    found = {
-        "command": "python benchmarks/coordinates.py run FOLDER",
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f} at the start",
-        "delta": DELTA,
-        "share": SHARE,
-        "seeds": SEEDS,
-        "speed": speed(),
-        "pima": describe_pima(),
-        "tables": describe_tables(folder),
-    }
-    plain = json.loads(json.dumps(found), parse_constant=lambda _: None)
-    RESULTS.write_text(json.dumps(plain, indent=1) + "\n")
+BENCHMARK = Benchmark(
+    id="coordinates",
+    title="What a private description of a table gets right, on 22 tables and Pima",
+    datasets=("pima",),
+    repeats={"quick": 1, "full": 3},
+    parts=parts,
+    summary=summary,
+    notes=(
+        "Delta 1e-5 (Pima: 1e-6). `distance` is the total variation between rows and description on the rows' deciles or "
+        "categories, averaged over columns. `share` gives the description a tenth of the precision. `older` is the search "
+        "column by column at the same price. Tables that constants were chosen on say so.",
+    ),
+)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    if len(sys.argv) != 2:
+        raise SystemExit(__doc__)
+    export(Path(sys.argv[1]))

@@ -43,7 +43,7 @@ def _dpkip(settings: Mapping[str, Any], seed: int, **more: Any) -> Any:
     known = {name: settings[name] for name in _OURS if settings.get(name) is not None}
     known |= {"warm_start": "moments"} if "warm_epsilon_share" in known else {}
     few = {"epochs": 1, "batch": 100} if settings.get("small") else {}
-    return build("DPKIP", {"per_class": 10, **known, **more, **few, "unsafe_noise_seed": seed}, 1.0, seed)
+    return build("dpkip", {"per_class": 10, **known, **more, **few, "unsafe_noise_seed": seed}, 1.0, seed)
 
 
 def choose_images(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:

@@ -85,15 +85,16 @@ def distiller(settings: Mapping[str, Any], seed: int) -> Any:
     """KIP, DP-KIP with the paper's settings, or one look with ours."""
     name, per_class = settings["dataset"], settings["per_class"]
     if settings["method"] == "kip":
-        return KIP(per_class, steps=3000, batch=1000, random_state=seed)
+        return KIP.from_settings(per_class=per_class, steps=3000, batch=1000, random_state=seed)
     epsilon = settings["epsilon"]
+    asked = {"epsilon": epsilon, "delta": DELTA, "per_class": per_class, "random_state": seed}
     if settings["method"] == "one-look":
         shrunk = {k: settings[k] for k in ("steps", "batch") if k in settings}
-        return OneLook(epsilon, DELTA, per_class, **{**RECIPES[name]["krr"], **shrunk}, random_state=seed)
+        return OneLook.from_settings(**asked, **{**RECIPES[name]["krr"], **shrunk})
     batch, rate, clip, ridge = SETTINGS[name, 10 if "kernels" in settings else per_class, epsilon]
     steps: dict[str, Any] = WARM if settings["method"] == "dpkip-warm" else {"learning_rate": rate, "clip": clip}
     epochs = {"epochs": settings["epochs"]} if "epochs" in settings else {}
-    return DPKIP(epsilon, DELTA, per_class, batch=batch, ridge=ridge, random_state=seed, **steps, **epochs)
+    return DPKIP.from_settings(**asked, batch=batch, ridge=ridge, **steps, **epochs)
 
 
 Run = tuple[str, float | None]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,13 @@ from benchmarks.methods import build, label
 from benchmarks.result import RESULTS, Row, grouped, read, result_path
 from benchmarks.splits import held_out, split
 from benchmarks.synthetic import drawn, frame_scores, means
+from understudy import registry
 
 ROWS = 10_000
 Setting = tuple[str, dict[str, Any]]
 KEPT = {"queries": 64, "memory": 50, "student_steps": 50, "generator_steps": 5, "teacher_learning_rate": 1e-2}
 LARGE = {"batch": 512, "clip": 0.1}
-START = {"warm_start": "moments"}
+START = {"start.kind": "moments"}
 STARTED = {**KEPT, **START, "iterations": 10, "learning_rate": 1e-5}
 PUBLISHED = {"mode": "as-published", "iterations": 300}
 UNSAFE = {**PUBLISHED, "aggregator": "lnmax"}
@@ -42,14 +44,14 @@ GROUPS: dict[str, list[Setting]] = {
         ("pategan", {**KEPT, "iterations": n, "learning_rate": rate}) for n in (10, 40) for rate in (2e-4, 1e-3)
     ],
     **{
-        f"pategan, {share} for a start": [("pategan", {**STARTED, "warm_epsilon_share": share})]
+        f"pategan, {share} for a start": [("pategan", {**STARTED, "start.epsilon_share": share})]
         for share in (0.2, 0.5, 0.9)
     },
     "pategan, 0.5 for a start, lnmax": [
-        ("pategan", {**STARTED, "warm_epsilon_share": 0.5, "aggregator": "lnmax"})
+        ("pategan", {**STARTED, "start.epsilon_share": 0.5, "aggregator": "lnmax"})
     ],
     "start alone": [
-        ("pategan", {**START, "warm_epsilon_share": 0.99, "iterations": 1, "queries": 1, "learning_rate": 1e-9})
+        ("pategan", {**START, "start.epsilon_share": 0.99, "iterations": 1, "queries": 1, "learning_rate": 1e-9})
     ],
     "gpate": [("gpate", {"iterations": 10, "learning_rate": rate}) for rate in (2e-4, 1e-3)],
     "gpate, 0.5 for a start": [("gpate", {**START, "iterations": 10, "learning_rate": 1e-5})],
@@ -80,7 +82,6 @@ GROUPS: dict[str, list[Setting]] = {
     ],
 }  # fmt: skip
 SETTINGS = {f"{group} #{n}": given for group, listed in GROUPS.items() for n, given in enumerate(listed, 1)}
-KINDS = {"moments": "MomentsGenerator"}
 REAL = label("real")
 CHOSEN = result_path(RESULTS, "generators-choose", "full")
 # Steps between the papers' settings and ours: they come last, so that what is cut off is of these.
@@ -97,9 +98,15 @@ def chosen(path: Path = CHOSEN) -> list[str]:
 
 
 def generator(name: str, seed: int) -> Any:
-    method, given = SETTINGS[name]
-    conditional = {} if method == "moments" else {"conditional": True}
-    return build(KINDS.get(method, method.upper()), {**conditional, **given}, 1.0, seed)
+    method, given = SETTINGS.get(name) or (name, {})
+    takes = {one.name for one in fields(registry.get(method).load())}
+    return build(method, {**({"conditional": True} if "conditional" in takes else {}), **given}, 1.0, seed)
+
+
+def others() -> list[str]:
+    """Generators of tables that no group names: they are reported with their defaults."""
+    named = {method for method, _ in SETTINGS.values()}
+    return [name for name in registry.names("generator", "table") if name not in named]
 
 
 def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
@@ -147,7 +154,7 @@ def choose_parts(size: Size, repeats: int) -> list[Part]:
 def report_parts(size: Size, repeats: int) -> list[Part]:
     if size == "quick":
         return _parts([REAL, "moments #1"], ("adult",), repeats, False)
-    return _parts([REAL, *chosen()], ("adult", "credit"), repeats, False)
+    return _parts([REAL, *chosen(), *others()], ("adult", "credit"), repeats, False)
 
 
 def summary(runs: Sequence[Row]) -> list[Row]:

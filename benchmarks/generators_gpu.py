@@ -25,6 +25,8 @@ from understudy import datasets
 from understudy.learn import discriminators as d
 from understudy.learn.networks import weight_count
 from understudy.learn.partition import shards
+from understudy.learn.teachers import TeacherAxis, one_device
+from understudy.methods.gpate import count_directions
 from understudy.tables import Column, Encoder, Schema
 
 STEPS, BATCH, VOTES = 5, 64, 320
@@ -60,8 +62,9 @@ def teachers_alone(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[
     teachers, hidden, speed = settings["teachers"], tuple(settings["teacher_hidden"]), bandwidth()
     width = cube.shape[1]
     dealt = shards(len(cube), teachers, seed=0)
-    plan = d.TeacherPlan(teachers, width, hidden, BATCH, 1e-4, dealt.width, d.one_device())
-    rows = d.deal_rows(cube, np.ones(len(cube), bool), dealt, plan)
+    axis = TeacherAxis(teachers, one_device())
+    plan = d.Discriminators(axis, width, hidden, BATCH, 1e-4, dealt.width)
+    rows = d.deal_rows(cube, np.ones(len(cube), bool), dealt, axis)
     rng = np.random.default_rng(0)
     fakes = jnp.asarray(rng.random((STEPS, BATCH, width), dtype=np.float32))
     slots = jnp.asarray(d.choose_slots(plan, rng, STEPS))
@@ -75,7 +78,7 @@ def teachers_alone(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[
 
     learning = timed(step)
     voting = timed(lambda: d.count_votes(plan, held[0], asked))
-    moving = timed(lambda: d.count_directions(plan, 10, held[0], asked[:32], projections, jnp.float32(1e-4)))
+    moving = timed(lambda: count_directions(axis, 10, held[0], asked[:32], projections, jnp.float32(1e-4)))
     weights = weight_count(width, hidden, 1) + sum(hidden) + 1
     real = min(BATCH, dealt.width)
     traffic = teachers * 4 * (real * width + 6 * weights) + 4 * BATCH * width

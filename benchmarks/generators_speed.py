@@ -28,7 +28,7 @@ def iteration_seconds(
     """PATE-GAN as a user runs it: the fitted generator, and seconds of clock and processor of each iteration."""
     marks: list[tuple[float, float]] = [(time.perf_counter(), time.process_time())]
     settings = {"teachers": teachers, "iterations": iterations, "teacher_hidden": tuple(hidden)}
-    generator = build("PATEGAN", settings, 100.0, 0)
+    generator = build("pategan", settings, 100.0, 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         progress = lambda _: marks.append((time.perf_counter(), time.process_time()))  # noqa: E731
@@ -41,8 +41,8 @@ def speed(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]
     del repeats
     data, teachers, hidden = split("adult"), settings["teachers"], settings["teacher_hidden"]
     generator, seconds = iteration_seconds(data.train, data.schema, teachers, hidden, 12)
-    d = generator.sampler_.encoder.width
-    plan = generator.private_["trainer"].plan
+    d = generator.model_.encoder.width
+    plan = generator.private_["game"].plan
     real = min(plan.batch, plan.width)
     weights = sum(a * b for a, b in pairwise([d, *hidden, 1]))
     # Forward and two products backward on real and fake rows in each of 5 steps; a forward pass for 320 votes.

@@ -10,10 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from understudy.evaluation.image_networks import ConvNet
 
 from understudy.images import ImageDataset
 from understudy.images.deform import Affine
+from understudy.learn.convnets import ConvNet, standardised
+
+# Mean and deviation by which pixels are brought to one scale: public numbers.
+_PIXELS = (0.3, 0.35)
 
 
 class Lesson(NamedTuple):
@@ -30,7 +33,7 @@ def _run(static: Any, affine: Affine | None, contrast: bool, batch: int, carried
     pixels, targets, labeller, trust = lesson
 
     def loss(weights: Any, x: Any, y: Any) -> Any:
-        return optax.softmax_cross_entropy(jax.vmap(eqx.combine(weights, static))(x), y).mean()
+        return optax.softmax_cross_entropy(eqx.combine(weights, static)(x), y).mean()
 
     def step(number: Any, carried: Any) -> Any:
         weights, opt_state, average = carried
@@ -45,7 +48,7 @@ def _run(static: Any, affine: Affine | None, contrast: bool, batch: int, carried
         wanted = targets[places]
         if labeller is not None:
             wanted = trust * wanted + (1 - trust) * labeller.shares(x)
-        gradient = jax.grad(loss)(weights, _standard(x), wanted)
+        gradient = jax.grad(loss)(weights, standardised(x, _PIXELS), wanted)
         updates, opt_state = optax.scale_by_adam().update(gradient, opt_state)
         rate = 5e-4 * (1 + jnp.cos(jnp.pi * number / steps))
         weights = jax.tree.map(lambda w, u: w - rate * (u + 1e-4 * w), weights, updates)
@@ -54,14 +57,9 @@ def _run(static: Any, affine: Affine | None, contrast: bool, batch: int, carried
     return jax.lax.fori_loop(0, steps, step, carried)
 
 
-def _standard(x: Any) -> Any:
-    """By public numbers, channels first."""
-    return jnp.moveaxis((x - 0.3) / 0.35, 3, 1)
-
-
 @partial(jax.jit, static_argnums=0)
 def _scores(static: Any, weights: Any, x: Any) -> Any:
-    return jax.vmap(eqx.combine(weights, static))(_standard(x.astype(jnp.float32) / 255))
+    return eqx.combine(weights, static)(standardised(x.astype(jnp.float32) / 255, _PIXELS))
 
 
 def convnet_accuracy(
@@ -69,8 +67,7 @@ def convnet_accuracy(
 ) -> float:
     """Accuracy on real images of the ConvNet of the distillation papers (3 blocks, 128 kernels), averaged over its last steps."""
     pixels, seen = (one.images.reshape(len(one), *one.shape[:2], -1) for one in (lesson.images, test))
-    shape = pixels.shape[1:]
-    model = ConvNet((shape[2], *shape[:2]), lesson.targets.shape[1], key=jax.random.key(seed), kernels=kernels)
+    model = ConvNet(pixels.shape[1:], lesson.targets.shape[1], key=jax.random.key(seed), width=kernels)
     weights, static = eqx.partition(model, eqx.is_inexact_array)
     start = (weights, optax.scale_by_adam().init(weights), weights)
     given = (jnp.asarray(pixels), jnp.asarray(lesson.targets, jnp.float32), lesson.labeller, jnp.float32(lesson.trust))

@@ -26,7 +26,7 @@ from understudy.images import ImageDataset
 from understudy.images.deform import Affine
 from understudy.methods.image_moments import ImageMoments, edge_look
 from understudy.methods.image_moments.edge_look import EdgeMoments, EdgePlan
-from understudy.methods.image_moments.sampler import Mixture
+from understudy.methods.image_moments.sampler import ImageMixture
 from understudy.privacy import Budget
 
 # Recipes, chosen on held-out training images.
@@ -93,7 +93,7 @@ BEFORE: dict[str, dict[str, Changed]] = {
 }
 
 
-def _pooled(mixture: Mixture) -> Mixture:
+def _pooled(mixture: ImageMixture) -> ImageMixture:
     """Every class' covariance becomes their mean."""
     mean = jnp.einsum("cij,ckj->ik", mixture.factors, mixture.factors) / len(mixture.factors)
     factors = jnp.broadcast_to(jnp.linalg.cholesky(mean), mixture.factors.shape)
@@ -101,7 +101,7 @@ def _pooled(mixture: Mixture) -> Mixture:
 
 
 # What is taken away from a release, for free, before its samples show how to look at edges.
-EDITS: dict[str, Callable[[Mixture], Mixture]] = {
+EDITS: dict[str, Callable[[ImageMixture], ImageMixture]] = {
     "pooled": _pooled,
     "no tail": lambda mixture: eqx.tree_at(lambda m: m.tail, mixture, jnp.zeros_like(mixture.tail)),
 }
@@ -110,7 +110,7 @@ EDITS: dict[str, Callable[[Mixture], Mixture]] = {
 class Edited(ImageMoments):
     """A generator whose first look is edited; what it pays for stays the same."""
 
-    edit: Callable[[Mixture], Mixture]
+    edit: Callable[[ImageMixture], ImageMixture]
 
     def _look_at_edges(self, data: ImageDataset, plan: EdgePlan, budget: Budget) -> EdgeMoments:
         self.mixture_ = self.edit(self.mixture_)

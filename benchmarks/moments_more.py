@@ -63,7 +63,7 @@ def ablation(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measur
     data = held_out(split(settings["dataset"]), 0.25, 1 + seed)
     with warnings.catch_warnings(), looks(deviations):
         warnings.simplefilter("ignore")
-        generator = build("MomentsGenerator", changes, 1.0, seed).fit(data.train, schema=data.schema)
+        generator = build("moments", changes, 1.0, seed).fit(data.train, schema=data.schema)
         rows = draw.of(generator, data, seed)
         scores = [judge("five", name, rows, data) for name in JUDGES]
     return [{k: float(np.mean([score[k] for score in scores])) for k in ("auroc", "auprc")}]
@@ -110,7 +110,7 @@ def fit_and_draw(dataset: str) -> dict[str, Any]:
     from understudy import datasets
 
     data: Any = datasets.load(dataset)
-    generator = build("MomentsGenerator", {}, 1.0, 0)
+    generator = build("moments", {}, 1.0, 0)
     marks = [(time.perf_counter(), time.process_time())]
     generator.fit(data.frame, schema=data.schema)
     marks.append((time.perf_counter(), time.process_time()))

@@ -25,6 +25,7 @@ from understudy.methods.distillation.convlook import Public
 from understudy.methods.distillation.matching import folded
 from understudy.methods.distillation.training import Support
 from understudy.privacy import Budget
+from understudy.privacy.share import BudgetShare
 
 SMALL: dict[str, Any] = {
     "steps": 3, "batch": 8, "samples": 60, "teachers": 1, "teacher_steps": 4, "train_steps": 4, "width": 4,
@@ -46,21 +47,22 @@ LABELS: dict[str, dict[str, Any]] = {
 
 def ingredients(name: str) -> dict[str, dict[str, Any]]:
     """The recipe for a ConvNet with one change; "hard" and "moved" are changes of this benchmark's own."""
-    chosen = OneLookConvNet(**RECIPES[name]["convnet"])
+    chosen = OneLookConvNet.from_settings(**RECIPES[name]["convnet"])
     found: dict[str, dict[str, Any]] = {
         "all": {},
         "one-hot labels": {"hard": True},
         "samples as they are": {"moved": False},
         "one picture an image": {"parts": 1},
-        "labels twice as soft": {"softness": 2 * chosen.softness},
-        "labels half as soft": {"softness": chosen.softness / 2},
-        "not mixed" if chosen.mixed else "mixed": {"mixed": not chosen.mixed},
-        "three times as many steps of matching": {"steps": 3 * chosen.steps},
+        "labels twice as soft": {"softness": 2 * chosen.teaching.softness},
+        "labels half as soft": {"softness": chosen.teaching.softness / 2},
+        "not mixed" if chosen.network.mixed else "mixed": {"mixed": not chosen.network.mixed},
+        "three times as many steps of matching": {"steps": 3 * chosen.matching.steps},
         "not corrected": {"correct_share": 0.0},
     }
-    off = {"edges": 0.0, "stretch": 0.0, "sized": False}
-    found |= {f"without {key}": {key: value} for key, value in off.items() if getattr(chosen, key)}
-    if chosen.straight:
+    look = chosen.look
+    off = {"edges": (look.edges, 0.0), "stretch": (chosen.matching.stretch, 0.0), "sized": (look.sized, False)}
+    found |= {f"without {key}": {key: value} for key, (used, value) in off.items() if used}
+    if look.straight:
         found["neither straightened nor of one size"] = {"straight": False, "sized": False}
     return found
 
@@ -73,8 +75,9 @@ def regression(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Meas
     what = settings.get("what") or ("one look" if settings["part"] == "before" else "labels fitted")
     recipe |= REGRESSION[what] | ({"steps": 3, "batch": 50} if small else {})
     began = time.perf_counter()
+    asked = {"epsilon": settings["epsilon"], "delta": DELTA, "per_class": settings["per_class"]}
     seeds: dict[str, Any] = {"random_state": seed, "unsafe_noise_seed": 100 + seed}
-    made = OneLook(settings["epsilon"], DELTA, settings["per_class"], **recipe, **seeds).fit(train)
+    made = OneLook.from_settings(**asked, **recipe, **seeds).fit(train)
     return [{"accuracy": made.score(test), "seconds": time.perf_counter() - began}]
 
 
@@ -88,10 +91,11 @@ def convnets(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measur
     hard, moved = change.pop("hard", False), change.pop("moved", True)
     recipe = {**RECIPES[settings["dataset"]]["convnet"], **change, **(SMALL if small else {})}
     began = time.perf_counter()
-    maker = OneLookConvNet(settings["epsilon"], DELTA, **recipe, random_state=seed)
+    epsilon = settings["epsilon"]
+    maker = OneLookConvNet.from_settings(epsilon=epsilon, delta=DELTA, **recipe, random_state=seed)
     # Noise from a fixed seed, so that figures can be had again.
-    budget = Budget(settings["epsilon"], DELTA, unsafe_noise_seed=100 + seed)
-    generator = maker.generator().fit(train, budget)
+    budget = Budget(epsilon, DELTA, unsafe_noise_seed=100 + seed)
+    generator = maker.generator().fit(train, budget=BudgetShare(budget, (1 - maker.correct_share) * epsilon))
     looked = time.perf_counter() - began
     rows: list[Measured] = []
 
@@ -103,7 +107,7 @@ def convnets(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measur
     tell("ConvNet on samples", public.teachers[0].learners)
     if maker.correct_share:
         public = maker.correct(public, train, budget)
-        corrected = maker.labels_by == "teachers"
+        corrected = maker.teaching.labels_by == "teachers"
         learner = "corrected networks themselves" if corrected else "ConvNet on samples, corrected labels"
         tell(learner, public.teachers[0].learners)
     for per_class in settings["sizes"]:
@@ -111,17 +115,24 @@ def convnets(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measur
         support = maker.distil(public, jax.random.key(seed)) if moved else _as_they_are(maker, public)
         if hard:
             classes = np.arange(len(support.points)) % len(public.samples)
-            labels = np.tile(20 * one_hot(classes, len(public.samples)), maker.parts**2)
+            labels = np.tile(20 * one_hot(classes, len(public.samples)), maker.matching.parts**2)
             support = Support(support.points, jnp.asarray(labels))
-        told = {"per_class": per_class, "labels_by": maker.labels_by, "softness": maker.softness, "mixed": maker.mixed}
+        told = {
+            "per_class": per_class,
+            "labels_by": maker.teaching.labels_by,
+            "softness": maker.teaching.softness,
+            "mixed": maker.network.mixed,
+        }
         tell("ConvNet", [maker.train(support, train.shape, seed)], **told)
     return rows
 
 
 def _as_they_are(maker: OneLookConvNet, public: Public) -> Support:
     """The samples that distillation would start from, with the teachers' labels."""
-    pictures = np.moveaxis(public.samples[:, : maker.per_class * maker.parts**2], 0, 1).astype(np.float32) / 255
-    start = np.stack([folded(pictures[:, c], maker.parts) for c in range(pictures.shape[1])], axis=1)
+    pictures = (
+        np.moveaxis(public.samples[:, : maker.per_class * maker.matching.parts**2], 0, 1).astype(np.float32) / 255
+    )
+    start = np.stack([folded(pictures[:, c], maker.matching.parts) for c in range(pictures.shape[1])], axis=1)
     return maker.labelled(start.reshape(-1, *start.shape[2:]), public)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from benchmarks.declare import Quote
-from benchmarks.methods import METHODS, NOT_PRIVATE, label
+from benchmarks.methods import is_private, label, unsafe
 
 METRICS: Mapping[str, str] = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1"}
 NOT_PUBLIC = (
@@ -34,7 +34,7 @@ def quote(
     key: str | None = None, part: str | None = None, paper_epsilon: float | None = None,
 ) -> Quote:  # fmt: skip
     """One row: a method's mean over the classifiers, or what `key` names."""
-    private = method not in NOT_PRIVATE
+    private = is_private(method)
     return Quote(
         table,
         row or label(method),
@@ -45,7 +45,7 @@ def quote(
         paper_epsilon=paper_epsilon if paper is not None and private else None,
         epsilon="epsilon" if private else None,
         data_dependent="epsilon_data_dependent" if private else None,
-        unsafe=METHODS[method].unsafe,
+        unsafe=unsafe(method),
     )
 
 

@@ -40,6 +40,8 @@ PAGES: dict[str, dict[str, str]] = {
         "peers-speed": "peers.speed:BENCHMARK",
         "ensemble": "ensemble:BENCHMARK",
         "accounting": "accounting:BENCHMARK",
+        "audit": "audit:BENCHMARK",
+        "coordinates": "coordinates:BENCHMARK",
         "demo": "demo:BENCHMARK",
     },
 }

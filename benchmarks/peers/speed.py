@@ -25,6 +25,7 @@ from benchmarks.peers.make_env import make
 from benchmarks.splits import split
 from understudy.learn import discriminators as d
 from understudy.learn.partition import shards
+from understudy.learn.teachers import TeacherAxis, one_device
 from understudy.tables import Encoder
 
 WORKER = Path(__file__).parent / "smartnoise_worker.py"
@@ -57,8 +58,9 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 def updates(cube: np.ndarray, teachers: int, hidden: tuple[int, ...]) -> float:
     """Seconds of the processor for five updates of all teachers, and nothing else."""
     dealt = shards(len(cube), teachers, seed=0)
-    plan = d.TeacherPlan(teachers, cube.shape[1], hidden, 64, 1e-4, dealt.width, d.one_device())
-    rows = d.deal_rows(cube.astype(np.float32), np.ones(len(cube), bool), dealt, plan)
+    axis = TeacherAxis(teachers, one_device())
+    plan = d.Discriminators(axis, cube.shape[1], hidden, 64, 1e-4, dealt.width)
+    rows = d.deal_rows(cube.astype(np.float32), np.ones(len(cube), bool), dealt, axis)
     rng = np.random.default_rng(0)
     fakes = rng.random((5, 64, cube.shape[1]), dtype=np.float32)
     state = d.start_teachers(plan, (0, 0))

@@ -122,9 +122,9 @@ class RowTeachers:
     It is the first step of ridge or logistic regression from zero, and its limit under strong regularisation.
     """
 
-    def __init__(self, X: np.ndarray, codes: np.ndarray, dealt: Shards) -> None:
-        """Touches private data."""
-        signed = np.where(codes == 1, 1.0, -1.0)[:, None] * _with_one(X)
+    def __init__(self, X: np.ndarray, codes: np.ndarray, present: np.ndarray, dealt: Shards) -> None:
+        """Touches private data. A blank row (not `present`) adds nothing."""
+        signed = np.where(codes == 1, 1.0, -1.0)[:, None] * _with_one(X) * present[:, None]
         self._weights = np.zeros((dealt.teachers, signed.shape[1]))
         owner = dealt.owner()
         np.add.at(self._weights, owner[owner >= 0], signed[owner >= 0])
@@ -142,10 +142,12 @@ def _with_one(X: np.ndarray) -> np.ndarray:
 class RowPATE(PATEClassifier):
     """PATE with a teacher for every shard, however small; all else, the gate included, is `PATEClassifier`'s."""
 
-    def _train_teachers(self, rows: np.ndarray, labels: np.ndarray, dealt: Shards, seed: int) -> RowTeachers:
+    def _train_teachers(
+        self, rows: np.ndarray, labels: np.ndarray, present: np.ndarray, dealt: Shards, seed: int
+    ) -> RowTeachers:
         """Touches private data: everything that it returns is private."""
         del seed
-        return RowTeachers(rows, labels, dealt)
+        return RowTeachers(rows, labels, present, dealt)
 
 
 def release(trial: Trial, data: Setting, repeat: int) -> PATEClassifier:

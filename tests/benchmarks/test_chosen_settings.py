@@ -23,8 +23,8 @@ GROUPS = {
 def test_a_row_is_the_best_candidate_of_its_group(method: str) -> None:
     names = [name for name in generators.chosen() if name.rpartition(" #")[0] == GROUPS[method]]
     kind, given = generators.SETTINGS[names[0]]
-    used = methods.METHODS[method]
-    assert used.kind == kind.upper()
+    used = methods.get(method)
+    assert used.method == kind
     assert dict(used.settings) == {"conditional": True, **given}
 
 

@@ -25,11 +25,11 @@ def test_one_row_moves_one_vote_at_most(seed: int, rows_each: int) -> None:
     random = np.random.default_rng(seed)
     X, y = random.standard_normal((21, 3)), random.integers(0, 2, 21)
     dealt = shards(21, 21 // rows_each, seed=seed)
-    queries = random.standard_normal((15, 3))
-    before = honest.RowTeachers(X, y, dealt).votes(queries)
+    queries, present = random.standard_normal((15, 3)), np.ones(21, dtype=bool)
+    before = honest.RowTeachers(X, y, present, dealt).votes(queries)
     row = int(random.integers(21))
     X[row], y[row] = random.standard_normal(3) * 100, 1 - y[row]
-    after = honest.RowTeachers(X, y, dealt).votes(queries)
+    after = honest.RowTeachers(X, y, present, dealt).votes(queries)
     assert np.all(before.sum(axis=1) == dealt.teachers)
     assert np.abs(after - before).max() <= 1
 

@@ -14,6 +14,7 @@ from understudy import images
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.images.basis import dct_basis
+from understudy.images.dataset import BLANK
 from understudy.images.deform import Affine
 from understudy.images.straighten import slant_and_size, slanted, straighten
 
@@ -29,7 +30,7 @@ BYTES = np.zeros((3, 4, 5), dtype=np.uint8)
         (np.full((3, 4, 5), np.nan), [0, 1, 0], "ab", "image 0 has pixels that are not finite"),
         (np.zeros((3, 4, 5)), [0, 1, 0], "ab", "not bytes"),
         (BYTES, [0, 1, 2], "ab", "image 2 has label 2"),
-        (BYTES, [0, 1, -1], "ab", "label -1"),
+        (BYTES, [0, 1, -2], "ab", "label -2"),
         (BYTES, [0, 1], "ab", "one label an image"),
         (BYTES, [0.0, 1.0, 0.0], "ab", "float64"),
         (BYTES, [0, 0, 0], "a", "1 class"),
@@ -39,6 +40,11 @@ BYTES = np.zeros((3, 4, 5), dtype=np.uint8)
 def test_what_is_no_image_set_is_refused(pixels: Any, labels: Any, classes: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         ImageDataset(pixels, np.asarray(labels), tuple(classes))
+
+
+def test_an_image_may_be_blank() -> None:
+    """The label -1 is the place of somebody who is not there."""
+    assert ImageDataset(BYTES, np.array([0, 1, BLANK]), ("a", "b")).labels.tolist() == [0, 1, -1]
 
 
 def test_the_value_range_is_public_and_held_to() -> None:

@@ -10,7 +10,7 @@ import typer
 from understudy.cli.app import Json, app, print_json, print_table
 
 if TYPE_CHECKING:
-    from understudy.privacy.ledger import Cost, Dataset, Entry, HistoryLine
+    from understudy.privacy.ledger import Cost, Dataset, HistoryLine, LedgerEntry
 
 ledger = typer.Typer(
     name="ledger",
@@ -121,7 +121,7 @@ def _when(at: str) -> str:
     return f"{at[:10]} {at[11:19]} UTC"
 
 
-def _state(entry: Entry) -> str:
+def _state(entry: LedgerEntry) -> str:
     if entry.state != "reserved":
         return entry.state
     return {True: "reserved (process gone)", False: "reserved (running)", None: "reserved"}[entry.process_gone()]
@@ -143,7 +143,7 @@ def _dataset(one: Dataset) -> dict[str, Any]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: LedgerEntry) -> dict[str, Any]:
     return {
         "id": entry.id,
         "state": entry.state,

@@ -30,8 +30,8 @@ from understudy.errors import BudgetExceeded, InputError
 from understudy.privacy.ledger_entries import (
     Cost,
     Dataset,
-    Entry,
     HistoryLine,
+    LedgerEntry,
     certificate_text,
     check_amount,
     check_cost,
@@ -40,7 +40,7 @@ from understudy.privacy.ledger_entries import (
 )
 from understudy.privacy.ledger_file import LedgerFile, append, ledger_path, lines, names
 
-__all__ = ["Cost", "Dataset", "Entry", "HistoryLine", "Ledger", "Reservation", "check_limit"]
+__all__ = ["Cost", "Dataset", "HistoryLine", "Ledger", "LedgerEntry", "Reservation", "check_limit"]
 
 
 class Ledger:
@@ -118,7 +118,7 @@ class Ledger:
         """What can still be reserved; rounded down, so that exactly this much fits."""
         return self.dataset(dataset).remaining
 
-    def entries(self, dataset: str) -> tuple[Entry, ...]:
+    def entries(self, dataset: str) -> tuple[LedgerEntry, ...]:
         """The runs against a dataset, oldest first."""
         return self.dataset(dataset).entries
 

@@ -47,7 +47,7 @@ class HistoryLine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One run against a dataset, and what it counts for.
 
     `state` is `reserved` from the first moment, then `committed` or `released`. `counted` is what the entry
@@ -94,7 +94,7 @@ class Dataset:
     remaining: Cost
     note: str
     added: str
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
 
 
 class Damage(Exception):
@@ -132,7 +132,7 @@ def _state(added: HistoryLine, reserved: Iterable[HistoryLine], settled: Mapping
     )
 
 
-def _entry(reserve: HistoryLine, settle: HistoryLine | None) -> Entry:
+def _entry(reserve: HistoryLine, settle: HistoryLine | None) -> LedgerEntry:
     last = settle or reserve
     reserved, counted = _recorded(reserve), _recorded(last)
     if counted.epsilon > reserved.epsilon or counted.delta > reserved.delta:
@@ -141,7 +141,7 @@ def _entry(reserve: HistoryLine, settle: HistoryLine | None) -> Entry:
         certificate = json.loads(last.certificate) if last.certificate else None
     except ValueError as error:
         raise Damage(f"the certificate in line {last.id} of the history is not JSON") from error
-    return Entry(
+    return LedgerEntry(
         id=reserve.id,
         dataset=reserve.dataset,
         state="reserved" if settle is None else "committed" if settle.action == "commit" else "released",

@@ -84,7 +84,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Plan:
+class QueryPlan:
     """A complete plan: the cost of `count` queries with this noise, and where it came from."""
 
     family: Family
@@ -118,7 +118,7 @@ class Plan:
 
 def plan(
     family: Family, delta: float, *, epsilon: float | None = None, noise: float | None = None, count: int | None = None
-) -> Plan:
+) -> QueryPlan:
     """Fill in the one of epsilon, noise and count that is missing."""
     check_delta(delta, zero_allowed=family.method in ("laplace", "lnmax"))
     if sum(v is None for v in (epsilon, noise, count)) != 1:
@@ -143,10 +143,10 @@ def plan(
     assert noise is not None
     assert count is not None
     cost = compose(family.events(noise, count), delta)
-    return Plan(family, noise, count, cost.epsilon, delta, cost.method)
+    return QueryPlan(family, noise, count, cost.epsilon, delta, cost.method)
 
 
-def plot(planned: Plan, path: str | Path) -> None:
+def plot(planned: QueryPlan, path: str | Path) -> None:
     """Write the curve of epsilon against queries as SVG."""
     import matplotlib as mpl
 

@@ -53,7 +53,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Scores:
+class ScoreTable:
     """The scores of one synthetic table. Without `noise` they are exact figures of real rows."""
 
     name: str
@@ -94,7 +94,7 @@ class Scores:
         return text + "."
 
 
-def read_scores(path: str | Path) -> list[Scores]:
+def read_scores(path: str | Path) -> list[ScoreTable]:
     """The scores in a file, one for each synthetic table in it."""
     from understudy.evaluation.noisy import KIND, NoisyMetrics
     from understudy.evaluation.result import Evaluation
@@ -108,7 +108,7 @@ def read_scores(path: str | Path) -> list[Scores]:
         raise InputError(f"{path}: {error}") from None
 
 
-def noisy_scores_of(found: NoisyMetrics) -> list[Scores]:
+def noisy_scores_of(found: NoisyMetrics) -> list[ScoreTable]:
     """Setting B alone; the certificate is recomputed, and the scores are checked to be of the tables that it names."""
     try:
         found.certificate.verify()
@@ -119,24 +119,24 @@ def noisy_scores_of(found: NoisyMetrics) -> list[Scores]:
     if not problem and named != list(found.scores):
         problem = "its certificate is that of other tables"
     noise = Noise(found.epsilon, found.rows, found.noise, problem)
-    made: list[Scores] = []
+    made: list[ScoreTable] = []
     for table, runs in found.scores.items():
         rows = tuple(Row(name, None, run["auroc"], None) for name, run in runs.items())
         mean = found.mean(table)
         others = tuple((f"Mean {NAMES[metric]}", mean[metric]) for metric in ("auprc", "accuracy"))
-        made.append(Scores(table, "auroc", rows, others, found.notes, noise=noise))
+        made.append(ScoreTable(table, "auroc", rows, others, found.notes, noise=noise))
     return made
 
 
-def scores_of(evaluation: Evaluation) -> list[Scores]:
+def scores_of(evaluation: Evaluation) -> list[ScoreTable]:
     """AUROC where it says most (two classes), macro F1 where there are more."""
     metric = "auroc" if len(evaluation.classes) <= 2 else "f1"
     return [_table(table, evaluation, metric) for table in evaluation.tables]
 
 
-def _table(table: TableEvaluation, evaluation: Evaluation, metric: str) -> Scores:
+def _table(table: TableEvaluation, evaluation: Evaluation, metric: str) -> ScoreTable:
     if table.error is not None:
-        return Scores(table.name, metric, (), error=table.error)
+        return ScoreTable(table.name, metric, (), error=table.error)
     settings = {"A": evaluation.real, **table.settings}
     rows = tuple(
         Row(
@@ -148,7 +148,7 @@ def _table(table: TableEvaluation, evaluation: Evaluation, metric: str) -> Score
     )
     ranked = table.ranking if len(evaluation.classifiers) >= _ENOUGH_TO_RANK else {}
     others = tuple((RANKING.get(name, name), value) for name, value in ranked.items())
-    return Scores(table.name, metric, rows, others, (*evaluation.notes, *table.notes), evaluation.seeds)
+    return ScoreTable(table.name, metric, rows, others, (*evaluation.notes, *table.notes), evaluation.seeds)
 
 
 def _score(setting: Setting | None, name: str, metric: str) -> float | None:

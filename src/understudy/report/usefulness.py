@@ -11,7 +11,7 @@ import numpy as np
 from understudy import registry
 from understudy.errors import InputError
 from understudy.report import figures, words
-from understudy.report.evaluations import Scores, read_scores
+from understudy.report.evaluations import ScoreTable, read_scores
 from understudy.report.facts import Release
 from understudy.report.text import number, percent, shown
 
@@ -39,7 +39,7 @@ def usefulness(
     }
 
 
-def _scores(scores: Scores) -> dict[str, Any]:
+def _scores(scores: ScoreTable) -> dict[str, Any]:
     values = [v for row in scores.rows for v in (row.real, row.synthetic, row.inside) if v is not None]
     low = min([0.5, *values]) if scores.metric in ("auroc", "accuracy") else min([0.0, *values])
     rows = []

@@ -110,12 +110,12 @@ class WatchedNoise:
         self._budget, self._source = budget, budget.noise
         self.draws: list[float] = []
 
-    def discrete_gaussian(self, sigma: float, shape: object) -> np.ndarray:
+    def add_discrete_gaussian(self, exact: np.ndarray, sigma: float) -> np.ndarray:
         assert any(
             isinstance(event, GaussianEvent) and event.noise_multiplier == sigma for event in self._budget.events
         ), "drawn before it was charged"
         self.draws.append(sigma)
-        return self._source.discrete_gaussian(sigma, shape)  # type: ignore[arg-type]
+        return self._source.add_discrete_gaussian(exact, sigma)
 
 
 def test_everything_is_charged_before_it_is_drawn_and_nothing_else_is() -> None:

@@ -25,7 +25,7 @@ from understudy.methods.distillation.matching import (
     train_teachers,
     unfolded,
 )
-from understudy.methods.distillation.onelook import Look
+from understudy.methods.distillation.onelook import ImageLook
 from understudy.methods.distillation.training import Support
 from understudy.methods.image_moments import ImageMoments
 from understudy.privacy import Budget
@@ -51,7 +51,7 @@ class Public(NamedTuple):
 
 
 @dataclass
-class EdgeLook(Look):
+class EdgeLook(ImageLook):
     """What is looked at; `edges` is the share of the precision for a look at edges."""
 
     edges: float = setting(0.0, share("the precision", most=0.95, ends="[]"))

@@ -36,7 +36,7 @@ _REFINE_CLIP = 1e-6
 
 
 @dataclass
-class Look(Settings):
+class ImageLook(Settings):
     """What is looked at in images, as `ImageMoments` has it. It decides what leaves, and what noise that needs."""
 
     frequencies: int | None = setting(None, or_none(whole()))
@@ -85,7 +85,7 @@ class OneLook(Distiller):
     delta: float = setting(1e-5, share("probability", ends="()"))
     per_class: int = setting(10, whole())
     _: KW_ONLY
-    look: Look = field(default_factory=Look)
+    look: ImageLook = field(default_factory=ImageLook)
     label_share: float = setting(0.0, share())
     refine_share: float = setting(0.0, share())
     refine_epochs: int = setting(5, whole())
