@@ -63,7 +63,7 @@ UNSAFE: dict[str, Make] = {
 
 def scores(make: Make, present: bool, fits: int, tamper: Callable[[Budget], None] | None = None) -> np.ndarray:
     """What an attacker computes from each release: fits x statistics."""
-    frame = pd.DataFrame({"a": [0.0] * 4 + [1.0], "b": [0.0] * 4 + [1.0], "y": [False] * 4 + [True]})
+    frame: Any = pd.DataFrame({"a": [0.0] * 4 + [1.0], "b": [0.0] * 4 + [1.0], "y": [False] * 4 + [True]})
     there = np.array([True] * 4 + [present])
     statistics: list[list[float]] = []
     noise: float | None = None
@@ -85,7 +85,7 @@ def scores(make: Make, present: bool, fits: int, tamper: Callable[[Budget], None
 
 
 def _seen(generator: Any, learnt: Learnt) -> list[float]:
-    (rows,) = stream(learnt.model, SCHEMA, 256, None, 0)
+    rows: Any = next(stream(learnt.model, SCHEMA, 256, None, 0))
     means = [float(rows["a"].mean()), float(rows["b"].mean()), float(rows["y"].mean())]
     lines = generator.history_
     names = [name for name in lines[0] if name != "iteration"]

@@ -17,7 +17,7 @@ from small_generators import PRIVATE, SMALL, small
 
 from understudy import load
 from understudy.errors import BudgetExceeded, InputError
-from understudy.privacy import DeltaEvent, GaussianEvent, GNMaxEvent, LaplaceEvent, LNMaxEvent
+from understudy.privacy import Budget, DeltaEvent, GaussianEvent, GNMaxEvent, LaplaceEvent, LNMaxEvent
 from understudy.tables import Column, Schema, read_table, validate_frame
 
 
@@ -34,6 +34,8 @@ def test_fit_sample_save_load(method: str, frame: pd.DataFrame, schema: Schema, 
     generator.save(tmp_path / "release")
     loaded = load(tmp_path / "release")
     assert loaded.sample(50, random_state=1).equals(rows)
+    assert loaded.history_ == generator.history_
+    assert not hasattr(loaded, "private_")
     if method == "gan":
         with pytest.raises(InputError, match="not private"):
             loaded.certificate_.verify()
@@ -87,6 +89,35 @@ def test_noise_or_length_follows_from_the_budget(frame: pd.DataFrame, schema: Sc
         small("pategan", noise=1.0).fit(frame, schema=schema)
     with pytest.raises(BudgetExceeded):
         small("dpgan", noise=0.35, epsilon=1.0).fit(frame, schema=schema)
+
+
+@pytest.mark.parametrize("method", PRIVATE)
+def test_a_given_budget_pays_and_what_it_holds_already_counts(method: str, frame: pd.DataFrame, schema: Schema) -> None:
+    budget = Budget(4.0, 1e-5)
+    budget.charge(LaplaceEvent(1.0))
+    generator = small(method, epsilon=9.0, noise=None, conditional=False).fit(frame, schema=schema, budget=budget)
+    first, *_ = budget.events
+    assert first == LaplaceEvent(1.0)
+    assert generator.certificate_.events == budget.events
+    assert 3.5 < generator.certificate_.verify() <= 4.0
+    with pytest.raises(BudgetExceeded):
+        small(method, conditional=False).fit(frame, schema=schema, budget=budget)
+    assert generator.certificate_.events == budget.events
+
+
+@pytest.mark.parametrize("method", SMALL)
+def test_a_blank_row_is_counted_and_contributes_nothing(method: str, frame: pd.DataFrame, schema: Schema) -> None:
+    """Two rows in the same place, blanked, leave the same run; where the others stand does not change."""
+    one, two = frame.astype(object), frame.astype(object)
+    two.loc[17, ["age", "ward"]] = [99, "w"]
+    one.loc[17], two.loc[17] = None, None
+    seeds = {} if method == "gan" else {"unsafe_noise_seed": 3}
+    fitted = [small(method, **seeds).fit(rows.infer_objects(), schema=schema) for rows in (one, two)]
+    assert fitted[0].history_ == fitted[1].history_
+    prepared = fitted[0].private_["game"].prepared
+    assert prepared.cube.shape[0] == len(frame)
+    assert np.flatnonzero(~prepared.present).tolist() == [17]
+    assert not prepared.cube[17].any()
 
 
 @pytest.mark.parametrize("method", PRIVATE)

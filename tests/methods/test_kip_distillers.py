@@ -11,11 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 sys.path.append(str(Path(__file__).parent.parent / "images"))
 from small_images import bars  # pyright: ignore[reportMissingImports]
 
 import understudy
+from understudy import ImageMoments, OneLookConvNet
 from understudy.errors import InputError
 from understudy.learn.kernels import ReLUKernel
 from understudy.learn.krr import one_hot
@@ -245,3 +247,40 @@ def test_refining_is_for_images_and_shares_are_shares() -> None:
 def test_nothing_is_predicted_before_the_fit() -> None:
     with pytest.raises(InputError, match="fit"):
         KIP().predict(_table())
+
+
+# ---- settings and budgets ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [KIP, DPKIP, OneLook, OneLookConvNet, ImageMoments])
+def test_settings_are_few_and_scikit_learn_reaches_all_of_them(kind: Any) -> None:
+    """At most sixteen names at the top; groups are cloned, not shared."""
+    made = kind()
+    assert len(made.get_params(deep=False)) <= 16
+    again: Any = clone(made)
+    deep = made.get_params()
+    assert again.get_params().keys() == deep.keys()
+    for name in (name for name in deep if "__" in name):
+        group = name.partition("__")[0]
+        assert getattr(again, group) is not getattr(made, group)
+        again.set_params(**{name: "changed"})
+        assert again.get_params()[name] == "changed"
+        assert made.get_params()[name] == deep[name]
+
+
+def test_a_given_budget_pays_and_holds_what_was_drawn() -> None:
+    budget = Budget(4.0, 1e-5)
+    made = OneLook.from_settings(per_class=3, steps=20, samples=50, **QUICK).fit(
+        _table(), "y", _schema(), budget=budget
+    )
+    assert 3.5 < budget.spent().epsilon <= 4.0
+    assert made.certificate_.verify() == made.generator_.certificate_.verify() <= 4.0
+    assert made.generator_.epsilon == 4.0, "the saved generator says what it was given"
+
+
+def test_a_schema_that_was_paid_for_is_not_called_public() -> None:
+    made = OneLook.from_settings(epsilon=8.0, per_class=2, steps=20, samples=50, **QUICK).fit(_table(3000), "y")
+    for certificate in (made.certificate_, made.generator_.certificate_):
+        told = " ".join(certificate.body["assumed_public"])
+        assert "before it was estimated" in told
+        assert "bounds" not in told

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, check_ledger
+from understudy.cli.options import DatasetOption, LedgerOption
 
 if TYPE_CHECKING:
     from understudy.tables.coordinates import Coordinates, Described
@@ -38,12 +38,12 @@ def describe(
     """Say privately what each column is: its kind, range, grid, categories, missing values and histogram."""
     from understudy.files import write_text
     from understudy.privacy import Certificate
-    from understudy.release.spending import spending
+    from understudy.release.spending import check_ledger_options, spending
     from understudy.tables import Schema, check_writable
     from understudy.tables.coordinates import Coordinates
     from understudy.tables.io import has_types, read_table
 
-    check_ledger(ledger, dataset)
+    check_ledger_options(ledger, dataset)
     if out is not None:
         check_writable(out)
     declared = None if schema is None else Schema.read(schema)

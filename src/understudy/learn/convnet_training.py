@@ -79,7 +79,7 @@ class TrainedNetwork:
 
     def _in_parts(self, function: Callable[[Any, Array], Array], images: np.ndarray) -> np.ndarray:
         """All parts have one size, so that the function is compiled once."""
-        rows = images.reshape(len(images), -1)
+        rows = images.reshape(len(images), int(np.prod(self.shape)))
         size = max(1, min(_SCORED_AT_ONCE, len(rows)))
         parts = []
         for start in range(0, max(1, len(rows)), size):
@@ -142,7 +142,13 @@ def train_network(
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _train(
-    lessons: Lessons, deform: Deform | None, state: Any, data: tuple[Array, ...], keys: Array, rates: Array, steps: int
+    lessons: Lessons,
+    deform: Deform | None,
+    state: Any,
+    data: tuple[Array, ...],
+    keys: Array,
+    rates: Array,
+    steps: int | Array | Array,
 ) -> Any:
     """Some steps; their number is traced, so that a shorter last part does not compile anew."""
     images, targets, count, pixels = data

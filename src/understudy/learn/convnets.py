@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -27,6 +27,7 @@ Shape = tuple[int, int, int]
 USUAL_PIXELS = (0.2, 0.35)
 
 
+@runtime_checkable
 class Network(Protocol):
     """A pytree of weights: scores of images (number x classes). With a key it drops units, as in training."""
 

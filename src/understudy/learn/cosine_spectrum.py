@@ -34,7 +34,7 @@ def is_signal(moment: np.ndarray, noise: float) -> bool:
     off = moment - np.diag(np.diag(moment))
     total = float((off**2).sum()) - d * (d - 1) * noise**2
     explained = float((powers(off) ** 2).sum()) - 2 * d * noise**2
-    return explained > max(_EXPLAINED * total, 8 * math.sqrt(2 * d) * noise**2)
+    return bool(explained > max(_EXPLAINED * total, 8 * math.sqrt(2 * d) * noise**2))
 
 
 def powers(moment: np.ndarray) -> np.ndarray:

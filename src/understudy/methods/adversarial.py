@@ -37,7 +37,7 @@ from understudy.tables import Encoder, Schema
 
 
 @dataclass
-class Training(Settings):
+class GameTraining(Settings):
     """What all of them train with. `generator_hidden` are hidden layers; by default (d, d/2) for d encoded columns."""
 
     learning_rate: float = setting(1e-3, positive())
@@ -45,7 +45,7 @@ class Training(Settings):
 
 
 @dataclass
-class CriticTraining(Training):
+class CriticTraining(GameTraining):
     """Training against one critic. `critic_hidden` are hidden layers; by default (d, d/2)."""
 
     critic_hidden: tuple[int, ...] | None = setting(None, or_none(layers()))
@@ -140,7 +140,7 @@ class AdversarialGenerator(TableGenerator):
 
     conditional: bool
     training: Any
-    """A `Training`."""
+    """A `GameTraining`."""
     ratio_epsilon_share: float = 0.0
     start: Any = None
     """A `WarmStart`, where one can be bought."""

@@ -10,7 +10,7 @@ from jax.sharding import Mesh
 from understudy.learn.discriminators import Discriminators, deal_rows
 from understudy.learn.partition import shards
 from understudy.learn.teachers import TeacherAxis, one_device
-from understudy.methods.adversarial import AdversarialGenerator, Game, Prepared, Training, WarmStart
+from understudy.methods.adversarial import AdversarialGenerator, Game, GameTraining, Prepared, WarmStart
 from understudy.methods.paid_votes import MODES, Mode, PaidVotes, check_votes, plan_run
 from understudy.methods.voting import Ballot
 from understudy.release.generator import Learnt
@@ -18,7 +18,7 @@ from understudy.release.settings import layers, one_of, or_none, positive, setti
 
 
 @dataclass
-class TeacherTraining(Training):
+class TeacherTraining(GameTraining):
     """Teachers learn from `batch` rows in each of so many steps. They have no hidden layers by default."""
 
     teacher_steps: int = setting(1, whole())

@@ -13,7 +13,7 @@ from typing import Any
 from understudy.errors import InputError
 from understudy.report.facts import Release
 from understudy.report.text import number
-from understudy.report.words import kind_words, method_words
+from understudy.report.words import release_words
 from understudy.tables import Column
 
 _FORMATS = {".json": "application/json", ".csv": "text/csv", ".safetensors": "application/octet-stream"}
@@ -111,8 +111,8 @@ def _record_set(columns: tuple[Column, ...], file: str) -> dict[str, Any]:
 
 
 def _description(release: Release) -> str:
-    method, how = method_words(release.method)
-    return f"{kind_words(release.kind, release.method).capitalize()}, made by {method}. {how} {_promise(release)}"
+    what, method, how = release_words(release.kind, release.method)
+    return f"{what.capitalize()}, made by {method}. {how} {_promise(release)}"
 
 
 def _promise(release: Release) -> str:

@@ -15,7 +15,7 @@ from understudy.errors import InputError
 from understudy.report.checklist import checklist
 from understudy.report.facts import Release
 from understudy.report.text import number
-from understudy.report.words import event_words, kind_words, method_words
+from understudy.report.words import event_words, release_words
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 _PRODUCTS = {"classifier": "Machine learning model", "histogram": "Summary statistics", "metrics": "Summary statistics"}
@@ -48,7 +48,7 @@ def registry_entry(release: Release, owner: Owner) -> dict[str, Any]:
     if release.problem:
         raise InputError(f"{release.path}: {release.problem} Only a promise that holds is registered.")
     certificate, body = release.certificate, release.certificate.body
-    method, how = method_words(release.method)
+    what, method, how = release_words(release.kind, release.method)
     year = body["created"][:4]
     basic: dict[str, Any] = {
         "name": owner.name,
@@ -56,7 +56,7 @@ def registry_entry(release: Release, owner: Owner) -> dict[str, Any]:
         "intended_use": owner.intended_use,
         "data_product_type": _PRODUCTS.get(release.kind, "Synthetic data"),
         "data_product_region": owner.region,
-        "description": f"{kind_words(release.kind, release.method).capitalize()}, made by {method}. {how}".strip(),
+        "description": f"{what.capitalize()}, made by {method}. {how}".strip(),
         "publication_date": body["created"][:10],
     }
     if owner.sector is not None:

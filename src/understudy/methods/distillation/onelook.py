@@ -121,7 +121,7 @@ class OneLook(Distiller):
         # As public as the set that is distilled from it, and paid for by the same look.
         self.generator_ = generator.fit_intake(records.rows)
         count = max(self.per_class, self.descent.samples)
-        domain, start, rows = table_start(generator, records.domain, self.per_class, count, self.random_state)
+        domain, start, rows = table_start(self.generator_, records.domain, self.per_class, count, self.random_state)
         support = distil(rows, start, self.descent, records.key, records.tell)
         return DistilledSet(domain, support, {"post_processing_of": "generator/moments"})
 
@@ -130,7 +130,9 @@ class OneLook(Distiller):
         budget = records.budget
         share = 1 - self.refine_share - self.label_share
         first = BudgetShare(budget, share * budget.epsilon, budget.delta * (1 - self.refine_share / 2))
-        generator = ImageMoments(edges=0.0, random_state=self.random_state, **asdict(self.look))
+        generator = ImageMoments(
+            first.epsilon, first.delta, edges=0.0, random_state=self.random_state, **asdict(self.look)
+        )
         generator.fit(records.data, budget=first)
         start = image_start(generator, records.domain, self.per_class, self.random_state)
         source = Samples(generator.mixture_, self.look.affine() if self.descent.deform else None)
