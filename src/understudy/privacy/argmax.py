@@ -124,7 +124,7 @@ def _log_theta(shift: float, a: float) -> float:
         return 0.5 * math.log(math.pi / a)
     reach = math.ceil(math.sqrt(750 / a)) + 2
     x = np.arange(-reach, reach + 1) + shift
-    return float(special.logsumexp(-a * x * x))
+    return float(np.asarray(special.logsumexp(-a * x * x)))
 
 
 def _lattice_tail(gaps: Floats, a: float, log_weight: Floats) -> Floats:

@@ -150,6 +150,6 @@ def _of_text(texts: pd.Series) -> Distinct:
     numbers[rest] = np.clip(seconds, FIRST_SECOND, LAST_SECOND)
     readings[rest] = moment_readings(numbers[rest])
     readings[truth] = Reading.TRUTH
-    numbers[truth] = plain[truth].str.lower().isin(["true", "yes", "y", "t"]).to_numpy(np.float64)
+    numbers[truth] = cast(pd.Series, plain[truth]).str.lower().isin(["true", "yes", "y", "t"]).to_numpy(np.float64)
     readings[code] = Reading.CODE
     return Distinct(readings, numbers, labels)
