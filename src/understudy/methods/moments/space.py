@@ -7,6 +7,7 @@ beforehand. Where the rows are too few for that to tell anything, and the schema
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,40 +18,54 @@ from understudy.tables.coordinates import Coordinates, Described, Known, known_c
 from understudy.tables.coordinates.ladder import bounded
 from understudy.tables.coordinates.plan import DELTA_SHARE
 
-# The part of the precision that coordinates take.
+# The parts of the precision that coordinates take: those of the features, and those of a target that nobody declared.
 SHARE = 0.07
+TARGET_SHARE = 0.03
 # With a complete schema they are bought from so many rows for one of the noise on a count on.
 _ENOUGH = 60.0
 _PARTS = 64
 
 
 def buy(rows: Intake) -> Coordinates:
-    """Touches private data: the released description of every column, charged to the budget. Safe to publish."""
-    declared, target = rows.declared, rows.target
-    known = known_columns(rows.frame, declared, target, typed=rows.typed)
-    wanted = [column for column in known if not column.settled]
-    free = {column.name: _declared(column) for column in known if column.settled or _complete(column)}
-    if not wanted:
-        return Coordinates(tuple(free[column.name] for column in known), len(rows))
-    noise = multiplier(rows.budget.epsilon, rows.budget.delta) / math.sqrt(SHARE)
-    thin = len(rows) < _ENOUGH * plan_at(wanted, len(rows), noise, DELTA_SHARE * rows.budget.delta).sigma
-    if thin and all(_complete(column) for column in wanted):
-        return Coordinates(tuple(free[column.name] for column in known), len(rows))
-    part = rows.frame[[column.name for column in wanted]]
-    said = None if declared is None else _only(declared, [column.name for column in wanted])
-    goal = target if target in part.columns else None
-    bought = Coordinates.release(part, said, rows.budget, noise=noise, target=goal, rows=len(rows), typed=rows.typed)
-    every = free | {column.name: column for column in bought}
-    return Coordinates(tuple(every[column.name] for column in known), len(rows), bought.plan)
+    """Touches private data: the released description of every column, charged to the budget. Safe to publish.
+
+    A target whose classes nobody declared is looked at by itself first: all else hangs on it, and a rare class must
+    stand out of the noise to be one.
+    """
+    known = known_columns(rows.frame, rows.declared, rows.target, typed=rows.typed)
+    columns = {column.name: _declared(column) for column in known if column.settled or _complete(column)}
+    whole = multiplier(rows.budget.epsilon, rows.budget.delta)
+    goal = [column for column in known if column.target and column.name not in columns]
+    columns |= _bought(rows, goal, whole / math.sqrt(TARGET_SHARE))
+    others = [column for column in known if not column.settled and not column.target]
+    noise = whole / math.sqrt(SHARE)
+    thin = len(rows) < _ENOUGH * plan_at(others, len(rows), noise, DELTA_SHARE * rows.budget.delta).sigma
+    if not thin or not all(_complete(column) for column in others):
+        columns |= _bought(rows, others, noise)
+    return Coordinates(tuple(columns[column.name] for column in known), len(rows))
+
+
+def _bought(rows: Intake, wanted: Sequence[Known], noise: float) -> dict[str, Described]:
+    """Touches private data: some columns, at a noise multiplier for all of them together. Safe to publish."""
+    names = [column.name for column in wanted]
+    if not names:
+        return {}
+    said = None if rows.declared is None else [column for column in rows.declared if column.name in names]
+    bought = Coordinates.release(
+        rows.frame[names],
+        Schema(tuple(said)) if said else None,
+        rows.budget,
+        noise=noise,
+        delta=DELTA_SHARE / 2 * rows.budget.delta,
+        target=rows.target if rows.target in names else None,
+        rows=len(rows),
+        typed=rows.typed,
+    )
+    return {column.name: column for column in bought}
 
 
 def _complete(known: Known) -> bool:
     return known.column is not None and known.column.complete
-
-
-def _only(schema: Schema, names: list[str]) -> Schema | None:
-    columns = tuple(column for column in schema if column.name in names)
-    return Schema(columns) if columns else None
 
 
 def _declared(known: Known) -> Described:
