@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,13 +16,15 @@ EPSILON, DELTA = 2.0, 1e-5
 WORLDS = {"table": worlds.TABLES, "images": worlds.PICTURES}
 
 
-def cases(attack: registry.Attack) -> Iterator[Any]:
+def cases(attack: registry.Attack) -> list[Any]:
     """Each method that this attack is for, on each kind of data that it takes."""
-    for entry in registry.entries():
-        if attack in entry.attacks:
-            for takes in entry.takes:
-                if takes in WORLDS:
-                    yield pytest.param(entry, WORLDS[takes], id=f"{entry.name}-{takes}")
+    return [
+        pytest.param(entry, WORLDS[takes], id=f"{entry.name}-{takes}")
+        for entry in registry.entries()
+        if attack in entry.attacks
+        for takes in entry.takes
+        if takes in WORLDS
+    ]
 
 
 def quick(entry: registry.Entry) -> Fit:

@@ -87,7 +87,7 @@ def canaries(
         fitted = fit(worlds[side], budget)
         if budget.events not in claims:
             claims[budget.events] = claim(budget)
-        if any(isinstance(event, SubsampledGaussianEvent) for event in budget.events):
+        if any(isinstance(event, SubsampledGaussianEvent) and event.sampling_rate < 1 for event in budget.events):
             listening = False
         if listening:
             ratios[side].append(_told(fit, worlds[1 - side], run, recorder.exits) * (-1 if side else 1))

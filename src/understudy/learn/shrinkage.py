@@ -21,6 +21,8 @@ from understudy.learn import cosine_spectrum
 _TINY = float(np.finfo(float).tiny)
 # A direction keeps at least this share of the mean variance: samples that are flat in many directions teach badly.
 _LEAST_VARIANCE = 1e-4
+# Of the largest eigenvalue: less than this is lost when a matrix of a few thousand directions is put together again.
+_ROUNDING = 1e-11
 # Eigenvalues below this part of the average are raised to it: no direction is without any spread. A signal has hardly any
 # at most of its frequencies.
 _FLOOR = 0.02
@@ -112,7 +114,12 @@ def positive_part(matrix: np.ndarray) -> np.ndarray:
 
 
 def _raised(values: np.ndarray) -> np.ndarray:
-    return np.maximum(values, _LEAST_VARIANCE * max(float(values.mean()), _TINY))
+    """Values that are all positive, the least of them large enough beside the largest to survive rounding.
+
+    Noise can make the mean negative; then it says nothing of how large is small.
+    """
+    least = max(_LEAST_VARIANCE * max(float(values.mean()), _TINY), _ROUNDING * float(np.abs(values).max()))
+    return np.maximum(values, least)
 
 
 def _relative_signal(entries: np.ndarray, outer: np.ndarray, noise: float) -> float:

@@ -22,6 +22,7 @@ from understudy.release.estimator import Estimator
 from understudy.release.intake import Intake, check_table, take_in
 from understudy.release.sampling import stream, write_stream
 from understudy.tables import Schema
+from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
 
 
@@ -48,6 +49,8 @@ class Learnt(NamedTuple):
     """Why nothing protects the rows, for a method that is not private."""
     budget: Budget | None = None
     """What the certificate is written from, where that is not the budget of the fit."""
+    coordinates: Coordinates | None = None
+    """What was bought of the columns, where the method buys it itself."""
 
 
 class TableGenerator(Estimator):
@@ -58,6 +61,8 @@ class TableGenerator(Estimator):
     """
 
     kind: ClassVar[str] = "generator"
+    buys_coordinates: ClassVar[bool] = False
+    """Whether `learn` buys what the schema does not say together with the rest of its look."""
     schema_epsilon_share: float
 
     def learn(self, rows: Intake) -> Learnt:
@@ -86,9 +91,11 @@ class TableGenerator(Estimator):
         resume: bool = False,
         progress: Callable[[Progress], None] | None = None,
         checkpoint_seconds: float = 60.0,
+        typed: bool = True,
     ) -> Self:
-        """Touches private data (`frame`). What the schema does not say is estimated at `schema_epsilon_share`.
+        """Touches private data (`frame`). What the schema does not say is paid for and released with the rest.
 
+        `typed=False` says that text columns may stand for anything, as in a CSV file without types.
         `budget` may hold earlier charges for the same data. A method that takes long keeps checkpoints in `workspace`,
         a folder named `*.private`; with `resume` the run in it goes on. Ctrl-C ends such a run after the current
         iteration and leaves a generator that may be released: all of it is paid for.
@@ -98,15 +105,15 @@ class TableGenerator(Estimator):
             raise InputError(
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
             )
-        table, present, given = check_table(frame, target, schema)
+        table, present, declared, goal = check_table(frame, target, schema)
         self._check_rows(len(present))
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget)
-        files = self._workspace(table, given, workspace, resume) if self.resumable else None
+        files = self._workspace(table, declared, workspace, resume) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
         try:
-            rows = take_in(table, present, given, share if self.private else 0.0, self._seed(), paying, run)
-            self.fit_intake(rows)
+            rows = Intake(table, present, declared, goal, self._seed(), paying, run, typed=typed)
+            self.fit_intake(rows if self.buys_coordinates else take_in(rows, share if self.private else 0.0))
         except (InputError, BudgetExceeded):
             if files is not None and files.untouched:
                 files.remove()  # refused before the first draw: there is no run to resume
@@ -120,7 +127,8 @@ class TableGenerator(Estimator):
         """Touches private data (`rows`, taken in already): learn, and certify what its budget was charged."""
         learnt = self.learn(rows)
         self.interrupted_ = rows.run.stopped
-        self._ready(learnt.model, learnt.facts, rows.schema)
+        self.coordinates_ = learnt.coordinates or rows.coordinates
+        self._ready(learnt.model, learnt.facts, rows.schema if self.coordinates_ is None else self.coordinates_.schema)
         facts = {**learnt.facts, "schema_estimated": rows.estimated}
         if learnt.unprotected is not None:
             self._certify_unprotected(self.kind, facts, learnt.unprotected)
@@ -135,15 +143,19 @@ class TableGenerator(Estimator):
             )
         return self
 
-    def _workspace(self, table: pd.DataFrame, given: Schema, path: str | Path | None, resume: bool) -> Workspace | None:
+    def _workspace(
+        self, table: pd.DataFrame, declared: Schema | None, path: str | Path | None, resume: bool
+    ) -> Workspace | None:
         """Touches private data: a keyed digest of the rows tells whether a run is resumed on the same table."""
         if path is None:
             return None
         if self.random_state is None:
             raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
         hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
-        digest = hashing.hash_pandas_object(table[list(given.names)], index=False).to_numpy()
-        identity = {**self._settings(), "method": self.method, "rows": len(table), **given.to_dict()}
+        names = list(table.columns) if declared is None else list(declared.names)
+        digest = hashing.hash_pandas_object(table[names], index=False).to_numpy()
+        said = {} if declared is None else declared.to_dict()
+        identity = {**self._settings(), "method": self.method, "rows": len(table), **said}
         return Workspace(path, identity, digest, resume=resume)
 
     def _ready(self, model: TableModel, facts: dict[str, Any], schema: Schema) -> None:
@@ -177,11 +189,15 @@ class TableGenerator(Estimator):
         return self.model_
 
     def _contents(self) -> Bundle:
-        parameters = {"settings": self._settings(), "facts": self.facts_}
+        parameters: dict[str, Any] = {"settings": self._settings(), "facts": self.facts_}
+        if self.coordinates_ is not None:
+            parameters["coordinates"] = self.coordinates_.to_dict()
         return Bundle(self.kind, self.method, parameters, self.model_.arrays(), self.certificate_, self.schema_)
 
     def _restore(self, bundle: Bundle) -> None:
         if bundle.schema is None:
             raise InputError("the release has no schema: it is damaged. Copy it again.")
         facts = dict(bundle.parameters["facts"])
+        said = bundle.parameters.get("coordinates")
+        self.coordinates_ = None if said is None else Coordinates.from_dict(said)
         self._ready(self.restore(bundle.arrays, bundle.schema, facts), facts, bundle.schema)

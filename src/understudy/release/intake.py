@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from understudy.errors import InputError
 from understudy.privacy import Budget
 from understudy.release.driver import Run
-from understudy.tables import Encoder, Schema, estimate_schema, settle_target, validate_frame
+from understudy.tables import Encoder, Schema, validate_frame
+from understudy.tables.coordinates import Coordinates, known_columns
 from understudy.tables.io import Table, as_frame
 
 
@@ -19,20 +20,36 @@ class Intake:
     """Private: a table as a method takes it in.
 
     A row whose cells are all missing is blank: it contributes nothing, and is not in `frame`. How many rows there are,
-    blank ones included, is public: that is the length. `present` says which of them are in `frame`. `estimated` names
-    what the schema did not say and was paid for.
+    blank ones included, is public: that is the length. `present` says which of them are in `frame`. `declared` is what
+    is public of the columns, as far as it goes; `coordinates` is what was bought of them, if it was.
     """
 
     frame: pd.DataFrame
     present: np.ndarray
-    schema: Schema
-    estimated: list[str]
+    declared: Schema | None
+    target: str | None
     seed: int
     budget: Budget
     run: Run
+    coordinates: Coordinates | None = None
+    typed: bool = True
 
     def __len__(self) -> int:
         return len(self.present)
+
+    @property
+    def schema(self) -> Schema:
+        """The complete schema: as it was declared, or as it was bought."""
+        if self.coordinates is not None:
+            return self.coordinates.schema
+        assert self.declared is not None
+        return self.declared
+
+    @property
+    def estimated(self) -> list[str]:
+        """The columns of which something was not declared."""
+        said = {} if self.declared is None else {column.name: column for column in self.declared}
+        return [name for name in map(str, self.frame.columns) if name not in said or not said[name].complete]
 
     def at_their_places(self, values: np.ndarray) -> np.ndarray:
         """Private. One value (or row of values) for each row of `frame`, with zeros where a row is blank."""
@@ -53,49 +70,56 @@ class Intake:
     def assumed_public(self) -> str:
         """What the certificate says was known of the columns before the look."""
         if self.estimated:
-            return "names and types of the columns, and what the schema said before it was estimated"
+            return "names and types of the columns, and what the schema said before it was completed"
         return "the schema: kinds, bounds and categories of all columns"
 
 
-def check_table(frame: Table, target: str | None, schema: Schema | None) -> tuple[pd.DataFrame, np.ndarray, Schema]:
-    """Looks at private rows: those that are not blank, where they stand, and the schema as far as it goes.
+def check_table(
+    frame: Table, target: str | None, schema: Schema | None
+) -> tuple[pd.DataFrame, np.ndarray, Schema | None, str | None]:
+    """Looks at private rows: those that are not blank, where they stand, what is declared of them, and the target.
 
-    Refuses what does not fit. Nothing is charged.
+    A table with a complete schema must fit it. Of any other nothing is refused but by its names and types: what its
+    columns hold is looked at later, and paid for. Nothing is charged.
     """
     table = as_frame(frame)
-    given = Schema.draft(table, target) if schema is None else schema
-    given = given if target is None else given.with_target(target)
-    known = [name for name in given.names if name in table.columns]
-    present = np.any(np.asarray(table[known].notna(), dtype=bool), axis=1, keepdims=True)[:, 0]
+    target = target if target is not None or schema is None else schema.target
+    known_columns(table, schema, target)
+    names = list(table.columns) if schema is None else list(schema.names)
+    present = np.any(np.asarray(table[names].notna(), dtype=bool), axis=1, keepdims=True)[:, 0]
     rows = table if present.all() or not present.any() else table.loc[present].reset_index(drop=True)
-    validate_frame(rows, given)
-    return rows, present if present.any() else np.ones_like(present), given
+    if schema is not None:
+        schema = schema if target is None else schema.with_target(target)
+        if not schema.missing() and set(schema.names) == set(table.columns):
+            validate_frame(rows, schema)
+    return rows, present if present.any() else np.ones_like(present), schema, target
 
 
-def take_in(
-    table: pd.DataFrame, present: np.ndarray, given: Schema, share: float, seed: int, budget: Budget, run: Run
-) -> Intake:
-    """Touches private data: pay a share of the budget for what the schema does not say, and settle rare classes."""
-    complete = _completed(table, given, share, budget, run)
-    settled = settle_target(table, given, complete, seed)
-    return Intake(settled, present, complete, given.missing(), seed, budget, run)
+def take_in(rows: Intake, share: float) -> Intake:
+    """Touches private data: where the schema does not say all, pay a share of the budget for the coordinates.
 
-
-def _completed(table: pd.DataFrame, given: Schema, share: float, budget: Budget, run: Run) -> Schema:
-    """Touches private data: the schema with its gaps paid for, or a refusal."""
-    if not given.missing():
-        return given
+    The rows that come back fit the schema, whatever they said before.
+    """
+    if not rows.estimated:
+        return rows
     if share <= 0:
-        given.require_complete()
-    epsilon, delta = share * budget.epsilon, share * budget.delta
+        said = Schema.draft(rows.frame, rows.target) if rows.declared is None else rows.declared
+        said.require_complete()
+    epsilon, delta = share * rows.budget.epsilon, share * rows.budget.delta
 
     def draw() -> np.ndarray:
-        return np.frombuffer(estimate_schema(table, given, budget, epsilon, delta).to_json().encode(), dtype=np.uint8)
-
-    complete = Schema.from_json(run.prelude("schema", budget, draw).tobytes().decode())
-    if gaps := complete.missing():
-        raise InputError(
-            f"epsilon {epsilon:g} was spent on the gaps of the schema, and {', '.join(gaps)} did not stand out "
-            "from the noise. Write what is public about them into a schema, or raise `schema_epsilon_share`."
+        bought = Coordinates.release(
+            rows.frame,
+            rows.declared,
+            rows.budget,
+            epsilon=epsilon,
+            delta=delta,
+            target=rows.target,
+            rows=len(rows),
+            typed=rows.typed,
         )
-    return complete
+        return np.frombuffer(json.dumps(bought.to_dict()).encode(), dtype=np.uint8)
+
+    plain = json.loads(rows.run.prelude("coordinates", rows.budget, draw).tobytes())
+    coordinates = Coordinates.from_dict(plain)
+    return replace(rows, frame=coordinates.settled(rows.frame, rows.rng(7)), coordinates=coordinates)

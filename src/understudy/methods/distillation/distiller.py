@@ -109,6 +109,7 @@ class Distiller(Estimator):
         *,
         budget: Budget | None = None,
         progress: Tell | None = None,
+        typed: bool = True,
     ) -> Self:
         """Touches private data (`data`): a table with the name of its `target`, or an `ImageDataset`.
 
@@ -117,7 +118,7 @@ class Distiller(Estimator):
         """
         self._check_settings()
         paying = self._budget(budget)
-        records = self._take_in(data, target, schema, paying, progress)
+        records = self._take_in(data, target, schema, paying, progress, typed)
         learnt = self.learn(records)
         self._ready(learnt.domain, learnt.support)
         images = isinstance(data, ImageDataset)
@@ -129,7 +130,7 @@ class Distiller(Estimator):
         return self
 
     def _take_in(
-        self, data: Any, target: str | None, schema: Schema | None, budget: Budget, tell: Tell | None
+        self, data: Any, target: str | None, schema: Schema | None, budget: Budget, tell: Tell | None, typed: bool
     ) -> Records:
         """Touches private data: checked, and the gaps of a table's schema paid for."""
         key = jax.random.key(self._seed())
@@ -139,16 +140,19 @@ class Distiller(Estimator):
             domain = self._fits(ImageDomain(data.shape, data.classes, data.value_range), len(data))
             self._check_records(data)
             return Records(data, data.labels != BLANK, domain, budget, key, tell, PUBLIC)
-        table, present, given = check_table(data, target, schema)
-        if given.target is None:
+        table, present, declared, goal = check_table(data, target, schema)
+        if goal is None:
             raise InputError("a table needs a `target`: the column with the classes.")
         self._check_records(table)
-        if not given.missing():
-            self._fits(TableDomain(given), len(present))
-        share = getattr(self, "schema_epsilon_share", 0.0)
-        rows = take_in(table, present, given, share, self._seed(), budget, Run())
+        if declared is not None and not declared.missing():
+            self._fits(TableDomain(declared), len(present))
+        rows = self._complete(Intake(table, present, declared, goal, self._seed(), budget, Run(), typed=typed))
         domain = self._fits(TableDomain(rows.schema), len(rows))
         return Records(rows.frame, present, domain, budget, key, tell, rows.assumed_public, rows)
+
+    def _complete(self, rows: Intake) -> Intake:
+        """Touches private data: the table with its schema complete, what that lacked paid for."""
+        return take_in(rows, getattr(self, "schema_epsilon_share", 0.0) if self.private else 0.0)
 
     def _fits(self, domain: Domain, rows: int) -> Domain:
         wanted = self.per_class * len(domain.classes)

@@ -7,7 +7,7 @@ the budget may fit the labels to the real images, or go on with DP-SGD on them f
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, ClassVar
 
 import jax
@@ -27,6 +27,7 @@ from understudy.methods.image_moments.sampler import Samples
 from understudy.methods.moments import MomentsGenerator
 from understudy.privacy.prepaid import pay_for_steps
 from understudy.privacy.share import BudgetShare
+from understudy.release.intake import Intake
 from understudy.release.settings import Settings, or_none, positive, setting, share, truth, whole
 
 # Ten times so many samples show along which axes labels are fitted.
@@ -113,13 +114,19 @@ class OneLook(Distiller):
             return self._learn_images(records)
         return self._learn_table(records)
 
+    def _complete(self, rows: Intake) -> Intake:
+        """Touches private data: the look of `MomentsGenerator`, which buys what the schema lacks with the rest.
+
+        `generator_` is as public as the set that is distilled from it, and paid for by the same look.
+        """
+        self.generator_ = MomentsGenerator(random_state=self.random_state).fit_intake(rows)
+        coordinates = self.generator_.coordinates_
+        assert coordinates is not None
+        return replace(rows, frame=coordinates.settled(rows.frame, rows.rng(7)), coordinates=coordinates)
+
     def _learn_table(self, records: Records) -> DistilledSet:
-        """Touches private data: the look of `MomentsGenerator`; the rest works on its samples."""
+        """Works on samples of the look alone."""
         assert isinstance(records.domain, TableDomain)
-        assert records.rows is not None
-        generator = MomentsGenerator(random_state=self.random_state)
-        # As public as the set that is distilled from it, and paid for by the same look.
-        self.generator_ = generator.fit_intake(records.rows)
         count = max(self.per_class, self.descent.samples)
         domain, start, rows = table_start(self.generator_, records.domain, self.per_class, count, self.random_state)
         support = distil(rows, start, self.descent, records.key, records.tell)

@@ -1,133 +1,211 @@
-"""A table as points of a Euclidean space and back, for the Gaussian model: public once the marginals are paid for.
+"""A table as points of a Euclidean space and back, for the Gaussian model: public once the coordinates are paid for.
 
-- a number is one axis: asinh((x - median) / scale) where a private marginal knows the two (tails are pulled in, so that a
-  few large values do not set the noise for all), else its place between the schema's bounds, from -1 to 1;
-- a boolean, an ordinal and "is missing" are one axis from 0 to 1; a category is an axis for each of its values.
+- a number is one axis: asinh((x - median) / scale) where a released marginal knows the two (tails are pulled in, so that a
+  few large values do not set the noise for all), else its rank between the declared bounds, from -1 to 1;
+- a yes or no, an ordinal and "is missing" are one axis from 0 to 1; a category is an axis for each of its values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from understudy.methods.moments.codebook import Codebook, Slot
-from understudy.methods.moments.marginals import Marginal
+from understudy.tables.coordinates import Described
 
 # One-hot rows then have length one over sqrt(2): two rows of different category are one apart.
 _ONE_HOT = 0.5**0.5
+# Where the model has less than this part of what an interval should hold, its shape there says nothing.
+_TRUSTED = 0.2
+_TENTHS = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The axes `start` up to `stop` of one column; `missing` is the one that says so."""
+    """The axes `start` up to `stop` of one column; `missing` is the one that says so.
 
-    slot: Slot
+    `curved`: the column's released marginal gives `centre` and `scale`, in places of its grid.
+    """
+
+    column: Described
     start: int
     stop: int
     missing: int | None
     centre: float = 0.0
     scale: float = 1.0
     curved: bool = False
-    marginal: Marginal | None = None
+
+    @property
+    def one_hot(self) -> bool:
+        return not self.column.ordered and not self.ranked
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it is a choice with an order, on one axis."""
+        declared = self.column.declared
+        return self.column.kind == "boolean" or (declared is not None and declared.kind == "ordinal")
+
+    @property
+    def top(self) -> int:
+        return max(len(self.column.labels) - 1, 1)
+
+    def line(self, cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Private where the cells are. Points of cells that are not missing."""
+        if self.ranked:
+            return cells / self.top
+        if self.curved:
+            return np.arcsinh((cells - self.centre) / self.scale)
+        return 2 * self.column.marginal.ranks(cells, rng) - 1
+
+    def back(self, points: np.ndarray) -> np.ndarray:
+        """The inverse of `line`; places on the grid are rounded later."""
+        if self.curved:
+            return np.sinh(points) * self.scale + self.centre
+        return self.column.marginal.places(np.clip((points + 1) / 2, 1e-6, 1 - 1e-6))
 
 
 class Axes:
-    """Between cells (see `Codebook`) and points."""
+    """Between cells (see `Coordinates.cells`) and points."""
 
-    def __init__(self, book: Codebook, marginals: list[Marginal] | None) -> None:
-        self.book = book
+    def __init__(self, columns: Sequence[Described], rows: int) -> None:
+        self.rows = rows
         self.axes: list[Axis] = []
-        known = iter(marginals or [])
         at = 0
-        for slot in book.slots:
-            width = slot.categories if slot.code is not None else 1
-            missing = at + width if slot.column.nullable else None
+        for column in columns:
+            draft = Axis(column, at, at, None)
+            width = len(column.labels) if draft.one_hot else 1
+            missing = at + width if column.nullable else None
             stop = at + width + (missing is not None)
-            marginal = next(known, None) if slot.cells is not None else None
-            self.axes.append(Axis(slot, at, stop, missing, *_scaling(slot, marginal), marginal))
+            self.axes.append(Axis(column, at, stop, missing, *_scaling(column)))
             at = stop
         self.width = at
+        self.numbers = [axis for axis in self.axes if axis.column.ordered]
 
-    def points(self, cells: np.ndarray) -> np.ndarray:
+    def points(self, cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Private. Points of private cells; a missing value lies at the centre of its axis."""
-        made = np.zeros((len(cells), self.width))
-        for place, axis in enumerate(self.axes):
-            values = cells[:, place].astype(np.float64)
-            absent = values < 0
-            if axis.slot.code is not None:
+        points = np.zeros((len(cells), self.width))
+        for number, axis in enumerate(self.axes):
+            values = cells[:, number]
+            absent = np.isnan(values)
+            if axis.one_hot:
                 rows = np.flatnonzero(~absent)
-                made[rows, axis.start + cells[rows, place]] = _ONE_HOT
+                points[rows, axis.start + values[rows].astype(np.int64)] = _ONE_HOT
             else:
-                line = (values - axis.centre) / axis.scale
-                made[:, axis.start] = np.where(absent, 0.0, np.arcsinh(line) if axis.curved else line)
+                points[:, axis.start] = np.where(absent, 0.0, axis.line(np.where(absent, 0.0, values), rng))
             if axis.missing is not None:
-                made[absent, axis.missing] = _ONE_HOT
-        return made
+                points[absent, axis.missing] = _ONE_HOT
+        return points
 
     def widths(self) -> np.ndarray:
         """How far apart the tenth and ninetieth percentile of each axis' marginal lie; NaN where none is known."""
-        found = np.full(self.width, np.nan)
+        widths = np.full(self.width, np.nan)
         for axis in self.axes:
-            if axis.marginal is not None and not axis.slot.column.nullable:
-                line = (axis.marginal.quantile(np.array([0.1, 0.9])) - axis.centre) / axis.scale
-                found[axis.start] = max(float(np.diff(np.arcsinh(line))[0]), 0.1)
-        return found
+            if axis.curved and not axis.column.nullable:
+                ends = axis.column.marginal.quantiles(np.array([0.1, 0.9]))
+                widths[axis.start] = max(float(np.diff(np.arcsinh((ends - axis.centre) / axis.scale))[0]), 0.1)
+        return widths
 
-    def cells(self, points: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    def cells(
+        self, points: np.ndarray, mean: np.ndarray, spread: np.ndarray, quantiles: Quantiles | None
+    ) -> np.ndarray:
         """Cells from points of one class whose axes have these means and standard deviations.
 
         An axis that stands for a choice is cut where a Gaussian of that mean and spread leaves the chance that the
-        mean says above the cut: the chances come out right, and what goes together stays together.
+        mean says above the cut: the chances come out right, and what goes together stays together. A number with a
+        released marginal takes the value that has its rank there (`quantiles` says which rank a point has).
         """
-        made = np.empty((len(points), len(self.axes)))
-        for place, axis in enumerate(self.axes):
-            here = slice(axis.start, axis.stop if axis.slot.code is not None else axis.start + 1)
-            slot = axis.slot
-            if slot.code is not None:
-                over = _over(points[:, here], mean[here], spread[here])
-                chosen = over.argmax(axis=1)
-                made[:, place] = np.where(chosen == slot.categories, -1, chosen)
+        cells = np.empty((len(points), len(self.axes)))
+        for number, axis in enumerate(self.axes):
+            at = axis.start
+            if axis.one_hot:
+                here = slice(at, axis.stop)
+                chosen = _over(points[:, here], mean[here], spread[here]).argmax(axis=1)
+                cells[:, number] = np.where(chosen == len(axis.column.labels), np.nan, chosen)
                 continue
-            if slot.column.kind == "boolean":
-                at = axis.start
-                chance = np.clip(mean[at], 0, 1)
-                cut = mean[at] - spread[at] * special.ndtri(np.clip(chance, 1e-6, 1 - 1e-6))
-                made[:, place] = points[:, at] > cut
+            if axis.column.kind == "boolean":
+                chance = np.clip(np.clip(mean[at], 0, 1), 1e-6, 1 - 1e-6)
+                cells[:, number] = points[:, at] > mean[at] - spread[at] * special.ndtri(chance)
+            elif axis.ranked:
+                cells[:, number] = np.clip(np.rint(points[:, at] * axis.top), 0, axis.top)
             else:
-                line = np.sinh(points[:, axis.start]) if axis.curved else points[:, axis.start]
-                values = line * axis.scale + axis.centre
-                top = slot.categories if slot.cells is None else slot.cells
-                if slot.whole or slot.cells is None:
-                    values = np.rint(values)
-                made[:, place] = np.clip(values, 0, top - (1 if slot.whole or slot.cells is None else 1e-6))
+                cells[:, number] = self._number(axis, points[:, at], quantiles)
             if axis.missing is not None:
-                at = axis.missing
-                chance = np.clip(mean[at] / _ONE_HOT, 1e-6, 1 - 1e-6)
-                absent = points[:, at] > mean[at] - spread[at] * special.ndtri(chance)
-                made[absent, place] = -1
-        return made
+                chance = np.clip(mean[axis.missing] / _ONE_HOT, 1e-6, 1 - 1e-6)
+                cut = mean[axis.missing] - spread[axis.missing] * special.ndtri(chance)
+                cells[points[:, axis.missing] > cut, number] = np.nan
+        return cells
+
+    def _number(self, axis: Axis, points: np.ndarray, quantiles: Quantiles | None) -> np.ndarray:
+        """Places of points: those that have the same rank in the released marginal as the points have in the model.
+
+        The marginal is believed as far as it differs from the model's own by more than its noise (James and Stein 1961).
+        Within an interval rows are spread as the model spreads them, or evenly where it has next to none there.
+        """
+        marginal = axis.column.marginal
+        if quantiles is None or not axis.curved:
+            places = axis.back(points)
+            return marginal.clip(np.rint(places) if marginal.whole else places)
+        ends = quantiles.ranks(axis.start, np.arcsinh((marginal.edges - axis.centre) / axis.scale))
+        ends[0], ends[-1] = 0.0, 1.0
+        own = np.diff(ends)
+        away = marginal.mass - own
+        noise = (axis.column.sigma / max(self.rows, 1)) ** 2 * len(own)
+        wanted = own + np.clip(1 - noise / max(float(away @ away), 1e-300), 0.0, 1.0) * away
+        reached = np.concatenate([[0.0], np.cumsum(wanted / wanted.sum())])
+        ranks = quantiles.ranks(axis.start, points)
+        at = np.clip(np.searchsorted(reached, ranks, side="right") - 1, 0, len(own) - 1)
+        within = np.clip((ranks - reached[at]) / np.maximum(np.diff(reached)[at], 1e-12), 0.0, 1.0 - 1e-9)
+        low, high = marginal.edges[at], marginal.edges[at + 1]
+        even = low + within * (high - low)
+        shaped = axis.back(quantiles.points_at(axis.start, ends[at] + within * own[at]))
+        places = np.where(own[at] < _TRUSTED * wanted[at], even, np.clip(shaped, low, high))
+        if marginal.whole:
+            return np.clip(np.floor(places), low, high - 1)
+        return marginal.clip(np.where(marginal.spikes[at], 0.0, places))
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Public: where the model's own points lie on each axis, all classes together (levels x axes)."""
+
+    points: np.ndarray
+
+    @property
+    def levels(self) -> np.ndarray:
+        """Finer towards the ends."""
+        return special.ndtr(np.linspace(-3.7, 3.7, len(self.points)))
+
+    @classmethod
+    def of(cls, drawn: np.ndarray, number: int = 129) -> Quantiles:
+        return cls(np.quantile(drawn, special.ndtr(np.linspace(-3.7, 3.7, number)), axis=0))
+
+    def ranks(self, axis: int, points: np.ndarray) -> np.ndarray:
+        """The ranks of points on an axis."""
+        return np.interp(points, self._known(axis), self.levels)
+
+    def points_at(self, axis: int, ranks: np.ndarray) -> np.ndarray:
+        """The points that have these ranks."""
+        return np.interp(ranks, self.levels, self._known(axis))
+
+    def _known(self, axis: int) -> np.ndarray:
+        return np.maximum.accumulate(self.points[:, axis] + 1e-12 * np.arange(len(self.points)))
 
 
 def _over(points: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """How far each category's axis passes its cut, in standard deviations."""
     chance = np.clip(mean / _ONE_HOT, 1e-6, None)
     chance = np.clip(chance / chance.sum(), 1e-6, 1 - 1e-6)
-    cut = mean - spread * special.ndtri(chance)
-    return (points - cut) / spread
+    return (points - mean + spread * special.ndtri(chance)) / spread
 
 
-def _scaling(slot: Slot, marginal: Marginal | None) -> tuple[float, float, bool]:
-    """Centre, scale (in cells) and whether the tails are pulled in."""
-    top = slot.categories if slot.cells is None else slot.cells
-    if slot.code is not None:
+def _scaling(column: Described) -> tuple[float, float, bool]:
+    """Centre, scale and whether the tails are pulled in."""
+    if not column.ordered or not column.found:
         return 0.0, 1.0, False
-    if slot.cells is None:
-        return 0.0, float(max(top - 1, 1)), False
-    if marginal is None:
-        return (top - 1) / 2, max((top - 1) / 2, 1.0), False
-    low, lower, middle, upper, high = marginal.quantile(np.array([0.1, 0.25, 0.5, 0.75, 0.9]))
+    low, lower, middle, upper, high = column.marginal.quantiles(_TENTHS)
     # For a Gaussian both are its standard deviation; the larger one does not break where half the values are equal.
-    scale = max((upper - lower) / 1.349, (high - low) / 2.563, 0.5)
+    least = 0.5 if column.step > 0 else 1e-9 + (column.edges[-1] - column.edges[0]) * 1e-5
+    scale = max((upper - lower) / 1.349, (high - low) / 2.563, least)
     return float(middle), float(scale), True

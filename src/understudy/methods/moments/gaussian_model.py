@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
-from understudy.methods.moments.axes import Axes, Axis
+from understudy.methods.moments.axes import Axes, Axis, Quantiles
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
 
@@ -33,6 +33,8 @@ SHAPE_LEVEL = 0.5
 _LEVELS = (0.1, 0.9)
 _CALIBRATION_ROWS = 4000
 _ROUNDS = 3
+# So many rows of its own tell the model where its points lie.
+_RANKED_ROWS = 40_000
 # A class with fewer rows than this many standard deviations of the noise on their number is not told apart.
 _STANDS_OUT = 1.5
 # Deviations are looked at in tables of so many rows for one of the noise multiplier, or of so many axes and fewer rows.
@@ -45,7 +47,6 @@ _ENOUGH_IF_WIDE = 1000.0
 class GaussianShares:
     """How the precision of the noise is divided among the looks; chosen on validation rows of the benchmark tables."""
 
-    marginals: float = 0.0
     centre: float = 0.0
     radius: float = 0.05
     means: float = 0.60
@@ -54,18 +55,18 @@ class GaussianShares:
     shapes: float = 0.20
 
 
-def shares_of(trees: bool, width: int, numbers: int, rows: float) -> GaussianShares:
+def shares_of(located: bool, width: int, numbers: int, rows: float) -> GaussianShares:
     """The shares for so many axes, of which so many are numbers, and so many rows for one of the noise.
 
-    Without trees the centre of all rows is looked for first. A number's width may differ from class to class, a choice's
+    Without released marginals the centre of all rows is looked for first. A number's width may differ from class to class, a choice's
     follows from its mean. Many rows tell what all classes share, so the looks are for how a class differs; with many axes
     its second moments drown, its deviations do not (see `Spreads`). Else class means are what there is to be had.
     """
-    first = {"marginals": 0.08} if trees else {"centre": 0.10}
+    first = {} if located else {"centre": 0.10}
     wide = width >= _MANY_AXES and rows >= _ENOUGH_IF_WIDE
-    if 2 * numbers < width or not (rows >= _ENOUGH if trees else wide):
+    if 2 * numbers < width or not (rows >= _ENOUGH if located else wide):
         return GaussianShares(**first)
-    means, shapes = (0.40, 0.05) if trees else (0.35, 0.15)
+    means, shapes = (0.40, 0.05) if located else (0.35, 0.15)
     return GaussianShares(**first, means=means, spread=0.10, deviations=0.20, shapes=shapes)
 
 
@@ -73,7 +74,6 @@ def shares_of(trees: bool, width: int, numbers: int, rows: float) -> GaussianSha
 class GaussianPlan:
     """The noise of each look; 0 where there is none."""
 
-    trees: float
     centre: float
     radius: float
     means: float
@@ -82,23 +82,20 @@ class GaussianPlan:
     shapes: float
 
 
-def gaussian_plan(noise: float, moved: int, shares: GaussianShares) -> GaussianPlan:
-    """The noise of each look at a noise multiplier for the whole; `moved` is what the trees count of a row."""
+def gaussian_plan(noise: float, shares: GaussianShares) -> GaussianPlan:
+    """The noise of each look at a noise multiplier for the whole."""
     given = asdict(shares)
     total = sum(given.values())
-    looks = {name: noise * math.sqrt(total / share) if share else 0.0 for name, share in given.items()}
-    trees = looks.pop("marginals") * math.sqrt(moved)
-    return GaussianPlan(trees, **looks)
+    return GaussianPlan(**{name: noise * math.sqrt(total / part) if part else 0.0 for name, part in given.items()})
 
 
-def gaussian_events(plan: GaussianPlan, moved: int) -> list[Event]:
+def gaussian_events(plan: GaussianPlan) -> list[Event]:
     """What the looks are charged as."""
-    unit = [GaussianEvent(plan.trees, moved, "discrete", integer_unit=True)] if moved else []
-    radii = [GaussianEvent(n, 1, "discrete", integer_unit=True) for n in (plan.radius, plan.spread)]
+    radii: list[Event] = [GaussianEvent(n, 1, "discrete", integer_unit=True) for n in (plan.radius, plan.spread)]
     sums = [_means((1.0,), noise) for noise in (plan.centre, plan.means) if noise]
     widths = [_deviations((1.0,), plan.deviations)] if plan.deviations else []
     looks = [event for mechanism in (*sums, *widths, _shapes((1.0,), plan.shapes)) for event in mechanism.events()]
-    return [*unit, *radii, *looks]
+    return [*radii, *looks]
 
 
 def _means(clips: tuple[float, ...], noise: float) -> ClippedMoments:
@@ -126,6 +123,7 @@ class GaussianModel:
     radii: np.ndarray
     stretch: np.ndarray
     hidden: list[int] = field(default_factory=list)
+    quantiles: Quantiles | None = None
 
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """`n` rows of cells and their classes; all of class `wanted` if that is given."""
@@ -136,7 +134,7 @@ class GaussianModel:
             around = self.around(int(c), len(mine), rng)
             # The cuts of choices are where this class' spread puts them.
             spread = np.sqrt(np.maximum((around**2).mean(axis=0), 1e-12))
-            cells[mine] = self.axes.cells(self.means[c] + around, self.means[c], spread)
+            cells[mine] = self.axes.cells(self.means[c] + around, self.means[c], spread, self.quantiles)
         return cells, classes
 
     def around(self, c: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -154,13 +152,15 @@ class GaussianModel:
     def arrays(self) -> dict[str, np.ndarray]:
         """What a bundle keeps."""
         names = ("ratio", "means", "factors", "radii", "stretch")
-        return {name: getattr(self, name) for name in names} | {"radius_edges": self.edges}
+        arrays = {name: getattr(self, name) for name in names} | {"radius_edges": self.edges}
+        return arrays if self.quantiles is None else arrays | {"quantiles": self.quantiles.points}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], axes: Axes) -> GaussianModel:
         names = ("ratio", "means", "factors", "radius_edges", "radii", "stretch")
         ratio, means, factors, edges, radii, stretch = (arrays[name] for name in names)
-        return cls(axes, ratio, means, factors, edges, radii, stretch)
+        known = Quantiles(arrays["quantiles"]) if "quantiles" in arrays else None
+        return cls(axes, ratio, means, factors, edges, radii, stretch, quantiles=known)
 
     def stretched(self) -> GaussianModel:
         """The model with each number's spread set right by its private marginal, which all classes share.
@@ -180,16 +180,31 @@ class GaussianModel:
             stretch = np.clip(stretch * np.clip(ratio, 0.5, 2.0), 0.2, 5.0)
         return replace(self, stretch=stretch)
 
+    def with_quantiles(self) -> GaussianModel:
+        """The model that knows where its own points lie, so that a number can take the value of its rank. Free."""
+        if not any(axis.curved for axis in self.axes.axes):
+            return self
+        rng = np.random.default_rng(0)
+        counts = np.maximum((self.ratio * _RANKED_ROWS).astype(np.int64), 1)
+        drawn = np.concatenate([self.means[c] + self.around(c, int(k), rng) for c, k in enumerate(counts)])
+        return replace(self, quantiles=Quantiles.of(drawn))
+
 
 def look(
-    cells: np.ndarray, classes: np.ndarray, n_classes: int, axes: Axes, plan: GaussianPlan, budget: Budget
+    cells: np.ndarray,
+    classes: np.ndarray,
+    n_classes: int,
+    axes: Axes,
+    plan: GaussianPlan,
+    budget: Budget,
+    rng: np.random.Generator,
 ) -> tuple[GaussianModel, dict[str, Any]]:
     """Touches private data: four looks or five, each through the gate. What they are aimed at are noisy answers of earlier ones.
 
     With the model come public facts: the clip norms, which follow from the noisy radii and stay below what the schema
     allows.
     """
-    points = axes.points(cells)
+    points = axes.points(cells, rng)
     edges = radius_edges(axes)
     middle = np.zeros(axes.width)
     if plan.centre:
@@ -221,7 +236,7 @@ def look(
         axes, ratio, middle + means, factors, edges, shares, even, hidden.tolist() if n_classes > 1 else []
     )
     facts = {"clips": [round(c, 4) for c in clips], "shape_clips": [round(c, 4) for c in tight]}
-    return model.stretched(), {**facts, "longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
+    return model.stretched().with_quantiles(), {**facts, "longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
 
 
 def radius_edges(axes: Axes) -> np.ndarray:
@@ -233,8 +248,8 @@ def radius_edges(axes: Axes) -> np.ndarray:
 def _longest(axis: Axis) -> float:
     if not axis.curved:
         return 1.5
-    top = axis.slot.cells or 1
-    return float(np.arcsinh(max(axis.centre, top - axis.centre) / axis.scale)) + 0.71
+    low, high = axis.column.edges[0], axis.column.edges[-1]
+    return float(np.arcsinh(max(axis.centre - low, high - axis.centre) / axis.scale)) + 0.71
 
 
 def _radii(

@@ -13,14 +13,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from understudy.errors import UnderstudyWarning
+from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.moments import plan as planning
 from understudy.methods.moments import tables_model
 from understudy.methods.moments.axes import Axes
-from understudy.methods.moments.codebook import Bins, Codebook
 from understudy.methods.moments.gaussian_model import GaussianModel, look
-from understudy.methods.moments.marginals import Marginal, from_arrays, grow
 from understudy.methods.moments.sampling import MomentsModel
+from understudy.methods.moments.space import buy
 from understudy.methods.moments.targets import Target, number_classes, target_of
 from understudy.release.generator import Learnt, TableGenerator
 from understudy.release.intake import Intake
@@ -47,11 +46,11 @@ class MomentsGenerator(TableGenerator):
     - `model`: "tables" (all two-way tables of binned columns, class by class; for many rows), "gaussian" (means and
       second moments; for few rows or many columns), or "auto", which chooses from the public sizes.
     - `bins`: about so many bins for each numeric column; `target_bins` for a target that is a number.
-    - `schema_epsilon_share`: the share of epsilon for what the schema does not say.
     - `fitting`: what is done with the released tables, for free.
     """
 
     method: ClassVar[str] = "moments"
+    buys_coordinates: ClassVar[bool] = True
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))
@@ -59,7 +58,6 @@ class MomentsGenerator(TableGenerator):
     model: Literal["auto", "tables", "gaussian"] = setting("auto", one_of("auto", "tables", "gaussian"))
     bins: int = setting(20, whole(2))
     target_bins: int = setting(8, whole(2))
-    schema_epsilon_share: float = setting(0.1, share())
     fitting: Fitting = field(default_factory=Fitting)
     random_state: int | None = setting(None, or_none(whole(0)))
     unsafe_noise_seed: int | None = None
@@ -68,65 +66,66 @@ class MomentsGenerator(TableGenerator):
 
     def learn(self, rows: Intake) -> Learnt:
         """Touches private data: one look, all of it through the gate."""
-        goal = target_of(rows.schema)
-        book = Codebook(goal.features)
-        cells, classes = book.read(rows.frame), goal.read(rows.frame)
-        n_classes = len(goal.labels) if goal.listed else self.target_bins if goal.column is not None else 1
-        epsilon, delta = rows.budget.epsilon, rows.budget.delta
-        kind: planning.Model = "tables" if self.model == "tables" else "gaussian"
-        if self.model == "auto":
-            kind = planning.choose(len(rows), goal.features, n_classes, epsilon, delta)
-        width = len(book.slots) if kind == "tables" else Axes(book, None).width
-        planning.refuse_hopeless(kind, len(rows), width, n_classes, epsilon, delta)
+        self._refuse_hopeless(rows)
+        coordinates = rows.coordinates or buy(rows)
+        goal = target_of(coordinates)
+        cells = coordinates.cells(rows.frame, rows.rng(7))
+        classes, n_classes = goal.classes(cells), len(goal.labels) if goal.listed else 1
+        cells = cells[:, goal.kept]
+        if goal.column is not None and goal.number is not None and not goal.listed:
+            at = goal.kept.index(goal.number)
+            classes, n_classes = number_classes(cells[:, at], goal.column.marginal, self.target_bins)
+        kind = self.model
+        if kind == "auto":
+            kind = planning.choose(len(rows), goal.features.columns, n_classes, rows.budget.epsilon, rows.budget.delta)
         learn = self._learn_tables if kind == "tables" else self._learn_gaussian
-        return learn(rows, cells, classes, n_classes, book, goal)
+        model, facts = learn(rows, cells, classes, n_classes, goal)
+        facts = {
+            "model": kind,
+            "classes": n_classes,
+            "columns": len(goal.kept),
+            **facts,
+            **_drowned(model.hidden, goal),
+        }
+        return Learnt(MomentsModel(model, goal), facts, coordinates=coordinates)
+
+    def _refuse_hopeless(self, rows: Intake) -> None:
+        """Refuse what would drown, from public sizes alone, before anything is spent."""
+        declared = rows.declared
+        target = (
+            None if declared is None or rows.target is None or rows.target not in declared else declared[rows.target]
+        )
+        classes = 2 if target is None or target.categories is None else len(target.labels)
+        columns = max(len(rows.frame.columns) - 1, 1)
+        kind: planning.Model = "tables" if self.model == "tables" else "gaussian"
+        planning.refuse_hopeless(
+            kind, len(rows), columns, classes if rows.target else 1, rows.budget.epsilon, rows.budget.delta
+        )
 
     def _learn_tables(
-        self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target
-    ) -> Learnt:
-        """Touches private data: marginals, then all tables."""
-        planned = planning.plan_tables(rows.budget, book.cells, len(book.slots), planning.Shares())
-        marginals = grow(cells[:, book.binned], book.cells, planned.sigma, len(rows), rows.budget)
-        classes, n_classes = self._classes(cells, classes, n_classes, book, goal, marginals)
-        bins = Bins(book, marginals, self.bins)
-        noisy = tables_model.measure(cells, classes, n_classes, bins, planned.mechanism, rows.budget)
+        self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target
+    ) -> tuple[tables_model.TablesModel, dict[str, Any]]:
+        """Touches private data: all tables."""
+        bins = goal.features.bins(self.bins)
+        mechanism = planning.plan_tables(rows.budget, len(bins.sizes))
+        noisy = tables_model.measure(cells, classes, n_classes, bins, mechanism, rows.budget)
         how = self.fitting
         fitted = tables_model.learn(
-            noisy, bins, planned.mechanism,
+            noisy, bins, mechanism,
             components=how.components, steps=how.steps, relabel=how.relabel and goal.listed, seed=rows.seed,
         )  # fmt: skip
-        one, two = planned.mechanism.sigmas(len(book.slots))
-        noise = {"marginals": planned.sigma, "one_way": one, "two_way": two}
-        facts = {"model": "tables", "classes": n_classes, "columns": len(book.slots), "noise": noise}
-        facts |= _drowned(fitted.hidden, goal)
-        return Learnt(MomentsModel(fitted, book, goal, marginals), facts)
+        one, two = mechanism.sigmas(len(bins.sizes))
+        return fitted, {"noise": {"one_way": one, "two_way": two}}
 
     def _learn_gaussian(
-        self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target
-    ) -> Learnt:
-        """Touches private data: marginals where the rows suffice, then radii, means and second moments."""
-        planned, moved = planning.plan_gaussian(rows.budget, book.cells, len(rows), Axes(book, None).width)
-        marginals: list[Marginal] = []
-        if moved:
-            marginals = grow(cells[:, book.binned], book.cells, planned.trees, len(rows), rows.budget)
-        classes, n_classes = self._classes(cells, classes, n_classes, book, goal, marginals)
-        axes = Axes(book, marginals or None)
-        fitted, looked = look(cells, classes, n_classes, axes, planned, rows.budget)
-        facts = {"model": "gaussian", "classes": n_classes, "axes": axes.width, "noise": asdict(planned), **looked}
-        facts |= _drowned(fitted.hidden, goal)
-        return Learnt(MomentsModel(fitted, book, goal, marginals), facts)
-
-    def _classes(
-        self, cells: np.ndarray, classes: np.ndarray, n_classes: int, book: Codebook, goal: Target,
-        marginals: list[Marginal],
-    ) -> tuple[np.ndarray, int]:  # fmt: skip
-        """Touches private data: a numeric target's classes are bins of its marginal, or of its range without one."""
-        if goal.column is None or goal.listed:
-            return classes, n_classes
-        place = book.encoder.schema.names.index(goal.column.name)
-        at = book.binned.index(place)
-        marginal = marginals[at] if marginals else Marginal.even(book.cells[at])
-        return number_classes(cells[:, place], marginal, self.target_bins)
+        self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target
+    ) -> tuple[GaussianModel, dict[str, Any]]:
+        """Touches private data: radii, means and second moments."""
+        axes = Axes(goal.features.columns, len(rows))
+        located = any(axis.curved for axis in axes.axes)
+        planned = planning.plan_gaussian(rows.budget, len(axes.numbers), len(rows), axes.width, located=located)
+        fitted, looked = look(cells, classes, n_classes, axes, planned, rows.budget, rows.rng(8))
+        return fitted, {"axes": axes.width, "noise": asdict(planned), **looked}
 
     # ---- the release ---------------------------------------------------------------------------------------------
 
@@ -139,13 +138,14 @@ class MomentsGenerator(TableGenerator):
         return model.balanced(balance)
 
     def restore(self, arrays: Mapping[str, np.ndarray], schema: Schema, facts: Mapping[str, Any]) -> MomentsModel:
-        goal = target_of(schema)
-        book = Codebook(goal.features)
-        marginals = from_arrays(arrays, book.cells)
+        if self.coordinates_ is None:
+            raise InputError("the release does not describe its columns: it is damaged, or of an older understudy.")
+        goal = target_of(self.coordinates_)
         if facts["model"] == "tables":
-            fitted = tables_model.TablesModel.from_arrays(arrays, book, marginals, self.bins)
-            return MomentsModel(fitted, book, goal, marginals)
-        return MomentsModel(GaussianModel.from_arrays(arrays, Axes(book, marginals or None)), book, goal, marginals)
+            return MomentsModel(tables_model.TablesModel.from_arrays(arrays, goal.features.bins(self.bins)), goal)
+        return MomentsModel(
+            GaussianModel.from_arrays(arrays, Axes(goal.features.columns, self.coordinates_.rows)), goal
+        )
 
 
 def _drowned(hidden: list[int], goal: Target) -> dict[str, Any]:

@@ -7,96 +7,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from understudy.errors import InputError
 from understudy.methods.moments.gaussian_model import GaussianPlan, gaussian_events, gaussian_plan, shares_of
-from understudy.methods.moments.marginals import levels_of
-from understudy.privacy import Budget, Event, GaussianEvent, PairTables
+from understudy.privacy import Budget, DeltaEvent, Event, GaussianEvent, PairTables
 from understudy.privacy.calibration import Accounting, smallest_noise
-from understudy.tables import Schema
-from understudy.tables.column import BOUNDED
+from understudy.tables.coordinates import Described
 
 Model = Literal["tables", "gaussian"]
 # The tables model needs classes this many times larger, on average, than the noise on a cell of a two-way table.
 _ENOUGH = 100.0
-# Trees of marginals need this many times more rows than the noise on one of their counts.
-_TREES = 40.0
 _TOLERANCE = 1e-3
 _LADDER = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
 
-@dataclass(frozen=True)
-class Shares:
-    """How the precision of the noise is divided; chosen on validation rows of the benchmark tables."""
-
-    marginals: float = 0.05
-    one_way: float = 0.1
+# The part of the tables' precision that one-way tables get; chosen on validation rows of the benchmark tables.
+ONE_WAY = 0.1
 
 
-@dataclass(frozen=True)
-class TablesPlan:
-    """The noise of the tables model: trees of marginals, then all tables."""
-
-    sigma: float
-    mechanism: PairTables
-
-
-def tables_events(noise: float, cells: Sequence[int], columns: int, shares: Shares) -> list[Event]:
-    """What the tables model charges at a noise multiplier for the whole."""
-    plan = _tables(noise, cells, columns, shares)
-    moved = sum(levels_of(size) for size in cells)
-    trees: list[Event] = [GaussianEvent(plan.sigma, moved, "discrete", integer_unit=True)] if moved else []
-    return [*trees, *plan.mechanism.events(columns)]
+def plan_tables(budget: Budget, columns: int) -> PairTables:
+    """All tables with the least noise that the rest of the budget allows."""
+    # Moves of whole cells have a loss that is known exactly; beside Laplace noise that would take minutes.
+    exact = all(isinstance(event, GaussianEvent | DeltaEvent) for event in budget.events)
+    noise = _least(lambda n: PairTables(n, ONE_WAY).events(columns), budget, "tightest" if exact else "rdp")
+    return PairTables(noise, ONE_WAY)
 
 
-def plan_tables(budget: Budget, cells: Sequence[int], columns: int, shares: Shares) -> TablesPlan:
-    """The least noise that the rest of the budget allows."""
-    # Tables are moves of whole cells, whose loss is known exactly; beside Laplace noise that would take minutes.
-    accounting: Accounting = "rdp" if budget.events else "tightest"
-    noise = _least(lambda n: tables_events(n, cells, columns, shares), budget, accounting)
-    return _tables(noise, cells, columns, shares)
-
-
-def _tables(noise: float, cells: Sequence[int], columns: int, shares: Shares) -> TablesPlan:
-    moved = sum(levels_of(size) for size in cells)
-    share = shares.marginals if moved else 0.0
-    sigma = math.nextafter(noise * math.sqrt(moved / share), math.inf) if moved else 0.0
-    return TablesPlan(sigma, PairTables(noise / math.sqrt(1 - share), shares.one_way))
-
-
-def _least(events: Callable[[float], list[Event]], budget: Budget, accounting: Accounting) -> float:
+def _least(events: Callable[[float], Sequence[Event]], budget: Budget, accounting: Accounting) -> float:
     spent = budget.events
     return smallest_noise(
         lambda n: [*spent, *events(n)], budget.epsilon, budget.delta, accounting=accounting, tolerance=_TOLERANCE
     )
 
 
-def plan_gaussian(budget: Budget, cells: Sequence[int], rows: int, width: int) -> tuple[GaussianPlan, int]:
-    """The least noise that the rest of the budget allows, and how many cells of a row the trees count (0: no trees).
+def plan_gaussian(budget: Budget, numbers: int, rows: int, width: int, *, located: bool) -> GaussianPlan:
+    """The least noise that the rest of the budget allows, for `width` axes of which so many are `numbers`.
 
-    Trees need rows enough to split an interval a few times; below that the schema's bounds are the better scale.
-    `width` is the number of axes.
+    `located`: released marginals say where numbers lie; without them the centre of all rows is looked for first.
     """
-    moved = sum(levels_of(size) for size in cells)
-    for_one = rows / multiplier(budget.epsilon, budget.delta)
-
-    def planned(moved: int) -> GaussianPlan:
-        shares = shares_of(moved > 0, width, len(cells), for_one)
-        noise = _least(lambda n: gaussian_events(gaussian_plan(n, moved, shares), moved), budget, "rdp")
-        return gaussian_plan(noise, moved, shares)
-
-    if moved and rows >= _TREES * (found := planned(moved)).trees:
-        return found, moved
-    return planned(0), 0
+    shares = shares_of(located, width, numbers, rows / multiplier(budget.epsilon, budget.delta))
+    noise = _least(lambda n: gaussian_events(gaussian_plan(n, shares)), budget, "rdp")
+    return gaussian_plan(noise, shares)
 
 
-def choose(rows: int, schema: Schema, n_classes: int, epsilon: float, delta: float) -> Model:
+def choose(rows: int, columns: Sequence[Described], n_classes: int, epsilon: float, delta: float) -> Model:
     """The model that the public sizes ask for: tables for many rows with categories, else means and second moments."""
     noise = multiplier(epsilon, delta)
-    pairs = max(len(schema) * (len(schema) - 1) / 2, 1)
-    numbers_only = all(column.kind in BOUNDED for column in schema)
+    pairs = max(len(columns) * (len(columns) - 1) / 2, 1)
+    numbers_only = all(column.ordered for column in columns)
     return "gaussian" if numbers_only or rows / n_classes < _ENOUGH * noise * math.sqrt(pairs) else "tables"
 
 

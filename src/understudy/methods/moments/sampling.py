@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.methods.moments.codebook import Codebook
-from understudy.methods.moments.marginals import Marginal, to_arrays
 from understudy.methods.moments.targets import Target
 
 
@@ -29,9 +27,7 @@ class MomentsModel:
     """All that a release holds, and all that sampling needs; public."""
 
     model: CellModel
-    book: Codebook
     target: Target
-    marginals: list[Marginal]
     balance: float = 0.0
 
     def balanced(self, balance: float) -> MomentsModel:
@@ -48,7 +44,7 @@ class MomentsModel:
         if self.balance and given is not None:
             raise InputError("the condition names a class already: leave `balance` out.")
         cells, classes = self._cells(n, given, rng)
-        return self.target.attach(self.book.write(cells), classes)
+        return self.target.attach(self.target.features.frame(cells), classes)
 
     def _cells(self, n: int, given: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         if not self.balance:
@@ -60,4 +56,4 @@ class MomentsModel:
         return np.concatenate([p[0] for p in parts])[order], np.concatenate([p[1] for p in parts])[order]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {**self.model.arrays(), **to_arrays(self.marginals)}
+        return self.model.arrays()

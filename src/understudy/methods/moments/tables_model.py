@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from understudy.methods.moments.codebook import Bins, Codebook
 from understudy.methods.moments.label_model import LabelModel, fit_label_model
-from understudy.methods.moments.marginals import Marginal
 from understudy.methods.moments.mixture import Mixture, class_counts, fit_mixture
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import Budget, PairTables
+from understudy.tables.coordinates import Bins
 
 # Rows that the label model learns from; they are the mixture's own, so more of them cost only time.
 _LABEL_ROWS = 25_000
@@ -63,10 +62,7 @@ class TablesModel:
         return found
 
     @classmethod
-    def from_arrays(
-        cls, arrays: Mapping[str, np.ndarray], book: Codebook, marginals: list[Marginal], number: int
-    ) -> TablesModel:
-        bins = Bins(book, marginals, number)
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], bins: Bins) -> TablesModel:
         sizes = tuple(bins.sizes)
         labels = LabelModel(arrays["effects"], sizes) if "effects" in arrays else None
         return cls(bins, Mixture(arrays["chances"], arrays["weights"], sizes), labels, arrays["ratio"])

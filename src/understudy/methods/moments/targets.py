@@ -10,28 +10,28 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.methods.moments.marginals import Marginal
-from understudy.tables import Column, Encoder, Schema, values
-from understudy.tables.io import column_of
+from understudy.tables.coordinates import Coordinates, Described, Marginal
 
 
 @dataclass(frozen=True)
 class Target:
-    """Public. Of a schema: how a row's class is read, and how it is written again.
+    """Public. Of coordinates: how a row's class is read, and how it is written again.
 
     A listed or boolean target is taken out of the features, and its values are the classes. A numeric one stays among
-    the features: its classes are bins of its private marginal, and rows get their value like any other column.
+    the features: its classes are bins of its marginal, and rows get their value like any other column.
     """
 
-    encoder: Encoder
-    column: Column | None
-    listed: bool
+    coordinates: Coordinates
+    number: int | None
+    """The place of the target among the columns."""
 
     @property
-    def features(self) -> Schema:
-        """The columns that the model describes within a class."""
-        schema = self.encoder.schema
-        return Schema(schema.features.columns) if self.listed else Schema(schema.columns)
+    def column(self) -> Described | None:
+        return None if self.number is None else self.coordinates.columns[self.number]
+
+    @property
+    def listed(self) -> bool:
+        return self.column is not None and not self.column.ordered
 
     @property
     def labels(self) -> list[Any]:
@@ -39,43 +39,44 @@ class Target:
         assert self.column is not None
         return [False, True] if self.column.kind == "boolean" else list(self.column.labels)
 
-    def read(self, frame: pd.DataFrame) -> np.ndarray:
+    @property
+    def kept(self) -> list[int]:
+        """The places of the columns that the model describes within a class."""
+        return [i for i in range(len(self.coordinates)) if not (self.listed and i == self.number)]
+
+    @property
+    def features(self) -> Coordinates:
+        columns = tuple(self.coordinates.columns[i] for i in self.kept)
+        return Coordinates(columns, self.coordinates.rows)
+
+    def classes(self, cells: np.ndarray) -> np.ndarray:
         """Touches private data: the class of each row; zero where the target is not a list."""
-        if self.column is None or not self.listed:
-            return np.zeros(len(frame), dtype=np.int64)
-        series = column_of(frame, self.column.name)
-        if self.column.kind == "boolean":
-            return values.booleans(series, self.column)[0].astype(np.int64)
-        return values.codes(series, self.column)
+        if not self.listed:
+            return np.zeros(len(cells), dtype=np.int64)
+        return cells[:, self.number].astype(np.int64)
 
     def attach(self, frame: pd.DataFrame, classes: np.ndarray) -> pd.DataFrame:
         """The rows with their class written into the target's column."""
-        if self.column is None or not self.listed:
+        if not self.listed or self.column is None:
             return frame
         labels = self.labels
         kind = object if len({isinstance(label, str) for label in labels}) > 1 else None
-        found = pd.Series(labels, dtype=kind).take(classes).reset_index(drop=True)
-        return frame.assign(**{self.column.name: found})
+        values = pd.Series(labels, dtype=kind).take(classes).reset_index(drop=True)
+        return frame.assign(**{self.column.name: values})
 
     def class_of(self, wanted: Mapping[str, Any]) -> int | None:
         """The class that conditions ask for, if they name one."""
-        if self.column is None or not self.listed or self.column.name not in wanted:
+        if not self.listed or self.column is None or self.column.name not in wanted:
             return None
         return self.labels.index(wanted[self.column.name])
 
 
-def target_of(schema: Schema) -> Target:
-    """The target of a complete schema."""
-    encoder = Encoder(schema)
-    if schema.target is None:
-        return Target(encoder, None, False)
-    column = schema[schema.target]
-    listed = column.kind == "boolean" or column.categories is not None
-    target = Target(encoder, column, listed)
-    if listed and len(target.labels) < 2:
-        raise InputError(f"the target {column.name!r} has one class only in the schema; there is nothing to learn.")
-    if listed and len(schema) == 1:
-        raise InputError(f"the table has no column beside the target {column.name!r}.")
+def target_of(coordinates: Coordinates) -> Target:
+    """The target of released coordinates."""
+    name = coordinates.target
+    target = Target(coordinates, None if name is None else coordinates.names.index(name))
+    if target.listed and len(coordinates) == 1:
+        raise InputError(f"the table has no column beside the target {name!r}.")
     return target
 
 
@@ -95,4 +96,5 @@ def class_ratio(counts: np.ndarray, hidden: np.ndarray) -> np.ndarray:
 def number_classes(cells: np.ndarray, marginal: Marginal, bins: int) -> tuple[np.ndarray, int]:
     """Touches private data: classes of a numeric target, about `bins` bins of equal mass, and how many there are."""
     edges = marginal.bins(bins)
-    return np.searchsorted(edges, cells, side="right") - 1, len(edges) - 1
+    inside = marginal.clip(np.where(np.isnan(cells), edges[0], cells))
+    return np.searchsorted(edges, inside, side="right") - 1, len(edges) - 1
