@@ -25,7 +25,7 @@ WRITERS = {
     "    print('writing', flush=True)\n"
     "    import time; time.sleep(1500)\n",
     "release": "import numpy as np, time\n"
-    "from understudy.methods import bundle\n"
+    "from understudy.release import bundle\n"
     "from understudy.privacy import Budget, Certificate\n"
     "class Slow(Certificate):\n"
     "    def save(self, path):\n"
