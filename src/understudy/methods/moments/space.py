@@ -37,7 +37,7 @@ def buy(rows: Intake) -> Coordinates:
     whole = multiplier(rows.budget.epsilon, rows.budget.delta)
     goal = [column for column in known if column.target and column.name not in columns]
     columns |= _bought(rows, goal, whole / math.sqrt(TARGET_SHARE))
-    others = [column for column in known if not column.settled and not column.target]
+    others = [column for column in known if not column.settled and column not in goal]
     noise = whole / math.sqrt(SHARE)
     thin = len(rows) < _ENOUGH * plan_at(others, len(rows), noise, DELTA_SHARE * rows.budget.delta).sigma
     if not thin or not all(_complete(column) for column in others):

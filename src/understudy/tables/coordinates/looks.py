@@ -6,7 +6,7 @@ the private tally) and takes the noisy counts. Every row stands in one cell of a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -119,8 +119,7 @@ class OrderedLook:
         now = self._now(shrink=True)
         edges, mass, missing = now.edges, np.full(len(now.counts), 1 / len(now.counts)), 0.0
         if self._found:
-            if known.bounds is None:
-                now = self._ended(now)
+            now = self._ended(now) if known.bounds is None else _within_reach(now)
             mass, missing = proportions(now, rows, missing_allowed=known.nullable is not False)
             edges, mass = now.edges, mass / max(mass.sum(), 1e-300)
         return Described(
@@ -151,6 +150,16 @@ class OrderedLook:
         )
         part = slice(first, last)
         return Estimate(edges, now.counts[part], now.variance[part], now.missing, now.missing_variance)
+
+
+def _within_reach(now: Estimate) -> Estimate:
+    """Without what noise alone left between the rows and the declared bounds: such tail cells are no rows."""
+    span = reach.occupied(now.counts, now.deviations)
+    if span is None:
+        return now
+    inside = np.zeros(len(now.counts), dtype=bool)
+    inside[slice(*span)] = True
+    return replace(now, counts=np.where(inside, now.counts, 0.0))
 
 
 class TruthLook:
