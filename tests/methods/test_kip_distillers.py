@@ -286,5 +286,5 @@ def test_a_schema_that_was_paid_for_is_not_called_public() -> None:
     made = OneLook.from_settings(epsilon=8.0, per_class=2, steps=20, samples=50, **QUICK).fit(_table(3000), "y")
     for certificate in (made.certificate_, made.generator_.certificate_):
         told = " ".join(certificate.body["assumed_public"])
-        assert "before it was estimated" in told
+        assert "before it was completed" in told
         assert "bounds" not in told

@@ -119,7 +119,9 @@ class OneLook(Distiller):
 
         `generator_` is as public as the set that is distilled from it, and paid for by the same look.
         """
-        self.generator_ = MomentsGenerator(random_state=self.random_state).fit_intake(rows)
+        budget = rows.budget
+        start = MomentsGenerator(budget.epsilon, budget.delta, random_state=self.random_state)
+        self.generator_ = start.fit_intake(rows)
         coordinates = self.generator_.coordinates_
         assert coordinates is not None
         return replace(rows, frame=coordinates.settled(rows.frame, rows.rng(7)), coordinates=coordinates)
