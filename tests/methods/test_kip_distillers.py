@@ -81,8 +81,12 @@ def test_one_look_at_a_table_is_post_processing_of_its_generator() -> None:
         _table(), "y", _schema()
     )
     assert made.score(_table(300, 1)) > 0.8
-    assert made.certificate_.body["release"]["post_processing_of"] == "generator/moments"
+    release = made.certificate_.body["release"]
+    assert (release["method"], release["post_processing_of"]) == ("one-look", "generator/moments")
     assert made.certificate_.verify() <= 8
+    # One look pays for both, and a report can see that it was one: the promises are the same to the moment.
+    generator = {**made.generator_.certificate_.body, "release": release}
+    assert made.certificate_.body == generator
 
 
 def test_kip_is_good_and_says_that_it_is_not_private() -> None:
@@ -282,5 +286,5 @@ def test_a_schema_that_was_paid_for_is_not_called_public() -> None:
     made = OneLook.from_settings(epsilon=8.0, per_class=2, steps=20, samples=50, **QUICK).fit(_table(3000), "y")
     for certificate in (made.certificate_, made.generator_.certificate_):
         told = " ".join(certificate.body["assumed_public"])
-        assert "before it was estimated" in told
+        assert "before it was completed" in told
         assert "bounds" not in told

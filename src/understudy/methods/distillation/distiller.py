@@ -16,7 +16,7 @@ from understudy.learn.krr import KernelRidge, one_hot
 from understudy.methods.distillation.domain import Domain, ImageDomain, TableDomain, restore
 from understudy.methods.distillation.training import Regression, Support
 from understudy.methods.image_moments.generator import PUBLIC
-from understudy.privacy import Budget
+from understudy.privacy import Budget, Certificate
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Run
 from understudy.release.estimator import Estimator
@@ -71,11 +71,15 @@ class Records:
 
 @dataclass(frozen=True)
 class DistilledSet:
-    """Public: the form of the records, a few of them, and facts for the certificate."""
+    """Public: the form of the records, a few of them, and facts for the certificate.
+
+    `made_from` is the certificate of a release that can be published beside it, where it was made from that alone.
+    """
 
     domain: Domain
     support: Support
     facts: dict[str, Any]
+    made_from: Certificate | None = None
 
 
 class Distiller(Estimator):
@@ -123,7 +127,11 @@ class Distiller(Estimator):
         self._ready(learnt.domain, learnt.support)
         images = isinstance(data, ImageDataset)
         kind, facts = "images" if images else "distilled", {"per_class": self.per_class, **learnt.facts}
-        if self.private:
+        if learnt.made_from is not None:
+            # The same promise, written at the same moment: a report then sees that both were paid for once.
+            release = {"kind": kind, "method": self.method, **facts}
+            self.certificate_ = Certificate({**learnt.made_from.body, "release": release})
+        elif self.private:
             self._certify(paying, kind, facts, [records.public], unit="image" if images else "row")
         else:
             self._certify_unprotected(kind, facts, self.unprotected)

@@ -119,7 +119,9 @@ class OneLook(Distiller):
 
         `generator_` is as public as the set that is distilled from it, and paid for by the same look.
         """
-        self.generator_ = MomentsGenerator(random_state=self.random_state).fit_intake(rows)
+        budget = rows.budget
+        start = MomentsGenerator(budget.epsilon, budget.delta, random_state=self.random_state)
+        self.generator_ = start.fit_intake(rows)
         coordinates = self.generator_.coordinates_
         assert coordinates is not None
         return replace(rows, frame=coordinates.settled(rows.frame, rows.rng(7)), coordinates=coordinates)
@@ -130,7 +132,8 @@ class OneLook(Distiller):
         count = max(self.per_class, self.descent.samples)
         domain, start, rows = table_start(self.generator_, records.domain, self.per_class, count, self.random_state)
         support = distil(rows, start, self.descent, records.key, records.tell)
-        return DistilledSet(domain, support, {"post_processing_of": "generator/moments"})
+        facts = {"post_processing_of": "generator/moments"}
+        return DistilledSet(domain, support, facts, made_from=self.generator_.certificate_)
 
     def _learn_images(self, records: Records) -> DistilledSet:
         """Touches private data: the look of `ImageMoments`, and what corrects its labels or its images."""
