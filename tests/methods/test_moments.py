@@ -202,6 +202,7 @@ def test_what_the_schema_does_not_say_is_paid_for() -> None:
     assert set(rows["ward"]) == {"other"}
 
 
+@pytest.mark.filterwarnings("ignore:of the target")  # a class that no row has
 def test_a_table_without_a_schema_is_learnt_and_nothing_is_refused_for_what_it_says() -> None:
     frame = table()
     generator = small(model="gaussian", unsafe_noise_seed=None).fit(frame, "sick")

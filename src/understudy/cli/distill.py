@@ -47,7 +47,7 @@ def distill(
     check_report(report)
     given = {"per_class": per_class, "random_state": seed}
     distiller = make(registry.get(method, "distilled"), epsilon, delta, given, settings or [])
-    records, named, described = _read(data, target, classes, schema)
+    records, named, described, typed = _read(data, target, classes, schema)
     with spending_of(distiller, purpose=f"{method} {out.name}", ledger=ledger, dataset=dataset) as run:
         with progress_bar(method, not as_json) as tell:
             distiller.fit(
@@ -55,6 +55,7 @@ def distill(
                 named,
                 described,
                 budget=run.budget if distiller.private else None,
+                typed=typed,
                 progress=lambda done, total: tell(done, total, ""),
             )
         distiller.save(folder)
@@ -64,21 +65,26 @@ def distill(
     _report(distiller, folder, files, as_json)
 
 
-def _read(data: Path, target: str | None, classes: str | None, schema: Path | None) -> tuple[Any, str | None, Any]:
-    """The records, and for a table the name of its target and what is public about it."""
+def _read(
+    data: Path, target: str | None, classes: str | None, schema: Path | None
+) -> tuple[Any, str | None, Any, bool]:
+    """The records; for a table also the name of its target, what is public about it, and whether its types are."""
     if data.suffix == ".npz":
         from understudy.images import read_npz
 
         if target is not None or schema is not None:
             raise InputError("an image set carries its labels: leave --target and --schema out.")
-        return read_npz(data, None if classes is None else classes.split(",")), None, None
-    from understudy.tables import Schema, read_table
+        return read_npz(data, None if classes is None else classes.split(",")), None, None, True
+    from understudy.tables import Schema
+    from understudy.tables.io import read_for
 
     if classes is not None:
         raise InputError("--classes is for image sets; a table's classes belong in its schema.")
     if target is None and schema is None:
         raise InputError("--target is missing: name the column with the classes.")
-    return read_table(data), target, None if schema is None else Schema.read(schema)
+    described = None if schema is None else Schema.read(schema)
+    frame, typed = read_for(data, described)
+    return frame, target, described, typed
 
 
 def _write(distilled: Any, folder: Path) -> list[str]:

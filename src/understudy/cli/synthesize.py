@@ -52,7 +52,8 @@ def synthesize(
     """Make synthetic rows, a release folder and a certificate from a private table."""
     from understudy.release.bundle import check_target
     from understudy.release.spending import check_ledger_options, spending_of
-    from understudy.tables import Schema, check_table_path, read_table
+    from understudy.tables import Schema, check_table_path
+    from understudy.tables.io import read_for
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
@@ -67,7 +68,7 @@ def synthesize(
     entry = registry.get(method, "generator", "table")
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
-    frame = read_table(data)
+    frame, typed = read_for(data, described)
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     purpose = f"{method} {out.name}"
@@ -80,6 +81,7 @@ def synthesize(
                 budget=run.budget if generator.private else None,
                 workspace=kept,
                 resume=resume,
+                typed=typed,
                 progress=lambda at: tell(
                     at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
                 ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import pandas as pd
 import pyarrow as pa
@@ -16,6 +16,9 @@ from understudy.errors import InputError
 from understudy.files import check_writable, whole_file
 from understudy.tables.csv_file import read_csv
 from understudy.wording import did_you_mean, listed
+
+if TYPE_CHECKING:
+    from understudy.tables.schema import Schema
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".feather", ".arrow")
 
@@ -46,6 +49,16 @@ def read_table(
 def has_types(path: str | os.PathLike[str]) -> bool:
     """Whether a file of this kind says the types of its columns; in a CSV they could only be told from the rows."""
     return _suffix(Path(path)) not in (".csv", ".csv.gz")
+
+
+def read_for(path: str | os.PathLike[str], schema: Schema | None) -> tuple[pd.DataFrame, bool]:
+    """A private table, and whether the types of its columns are public: said by the file, or by a schema of all columns.
+
+    Types that only the rows could tell are not told from them: such a file is read as text, and what its columns are is
+    looked at later, and paid for.
+    """
+    typed = has_types(path) or (schema is not None and not schema.missing())
+    return read_table(path, typed=typed), typed
 
 
 def as_frame(table: Table, *, empty_allowed: bool = False) -> pd.DataFrame:
