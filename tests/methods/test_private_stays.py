@@ -39,7 +39,9 @@ def _moments() -> MomentsGenerator:
 
 
 def _one_look() -> OneLook:
-    return OneLook(8.0, 1e-5, per_class=2, steps=3, random_state=0).fit(table(ROWS), schema=SCHEMA)
+    return OneLook.from_settings(epsilon=8.0, delta=1e-5, per_class=2, steps=3, random_state=0).fit(
+        table(ROWS), schema=SCHEMA
+    )
 
 
 FITS: dict[str, Callable[[], Any]] = {
