@@ -48,7 +48,7 @@ def looks(deviations: bool) -> Iterator[None]:
 
     usual = plan.shares_of
     if not deviations:  # choices have no deviations to look at
-        plan.shares_of = lambda trees, width, numbers, rows: usual(trees, width, 0, rows)
+        plan.shares_of = lambda located, width, numbers, rows: usual(located, width, 0, rows)
     try:
         yield
     finally:
