@@ -14,15 +14,17 @@ import pytest
 from test_mechanism_audit import HalvedNoise, epsilon_lower_bound  # pyright: ignore[reportMissingImports]
 
 from understudy.methods.moments import plan as planning
-from understudy.methods.moments.codebook import Bins, Codebook
 from understudy.methods.moments.tables_model import measure
 from understudy.privacy import ABSENT, Budget, ClippedMoments, compose
 from understudy.privacy.calibration import smallest_noise
-from understudy.tables import Column, Schema
+from understudy.tables.coordinates import Described
+from understudy.tables.coordinates.bins import Bins
 
 DELTA = 1e-5
 ATTACKED = 0.05
-SCHEMA = Schema(tuple(Column(f"c{i}", "categorical", categories=("a", "z")) for i in range(2)))
+COLUMNS = tuple(
+    Described(f"c{i}", "categorical", labels=("a", "z"), shares=(0.5, 0.5), nullable=False) for i in range(2)
+)
 ROWS = 4
 
 
@@ -41,10 +43,10 @@ def _classes(canary: bool, releases: int) -> np.ndarray:
 
 def tables_attack(canary: bool, halve: bool, releases: int) -> tuple[np.ndarray, float]:
     """What the canary's own cells hold, each weighed by its noise: the most powerful test there is."""
-    mechanism = planning.plan_tables(Budget(1.0, DELTA), [], 2, planning.Shares()).mechanism
+    mechanism = planning.plan_tables(Budget(1.0, DELTA), 2)
     cells = np.zeros((releases, ROWS, 2), dtype=np.int64)
     cells[:, -1] = 1
-    bins = Bins(Codebook(SCHEMA), [], 20)
+    bins = Bins(COLUMNS)
     classes = _classes(canary, releases)
     found = measure(cells.reshape(-1, 2), classes, releases, bins, mechanism, _budget(halve))
     one, two = mechanism.sigmas(2)
