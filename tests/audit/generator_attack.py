@@ -74,7 +74,7 @@ def scores(make: Make, present: bool, fits: int, tamper: Callable[[Budget], None
         budget = Budget(EPSILON, DELTA)
         if tamper is not None:
             tamper(budget)
-        rows = Intake(frame[there], there, SCHEMA, [], 0, budget, Run())
+        rows = Intake(frame[there], there, SCHEMA, SCHEMA.target, 0, budget, Run())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnderstudyWarning)
             # Without a certificate, which is the same in every fit but for the sanitised epsilon and slow to compute.
