@@ -44,9 +44,9 @@ def audit(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]
         ratios[neighbours] = ratio(run).worst
     here = world.alone()
     there = world.blanked(here)
-    compiled = time.perf_counter()
+    compiled = time.process_time()
     replay(fit, here, there, epsilon, DELTA)
-    each = (time.perf_counter() - compiled) / 2
+    each = (time.process_time() - compiled) / 2
     number = fits if each < 1 else max(20, min(fits, int(PATIENCE / (4 * each))))
     attacks = canaries(fit, here, there, epsilon, DELTA, number)
     claim = attacks[0].claim
@@ -55,7 +55,10 @@ def audit(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]
             "claimed": claim.epsilon,
             "claimed_mu": claim.mu,
             "measured_lower_bound": max(attack.bound.epsilon for attack in attacks),
-            "holds": not differences and max(ratios.values()) <= 1.0001 and all(attack.holds for attack in attacks),
+            "holds": not differences
+            and max(ratios.values()) <= 1.0001
+            and all(attack.at(_joint(len(attacks))).holds for attack in attacks),
+            "holds_by_itself": all(attack.holds for attack in attacks),
             "fits_a_side": number,
             "differences": differences,
             "ratio": ratios,
@@ -64,6 +67,11 @@ def audit(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]
             "seconds": time.perf_counter() - began,
         }
     ]
+
+
+def _joint(attacks: int) -> float:
+    """So sure must each attack be for all in the result to hold together at 95 %."""
+    return 1 - 0.05 / (attacks * sum(part.settings["part"] == "methods" for part in parts("full", 1)))
 
 
 def power(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
@@ -127,7 +135,8 @@ BENCHMARK = Benchmark(
     title="The audit of every registered method at epsilon 1 and 4, and the power of the attack",
     parts=parts,
     notes=(
-        "A bound of 0 says that this attack found nothing, not that nothing leaks. Bounds hold with 95 % confidence, at "
-        "delta 1e-5; `ratio` is what a neighbour moved at the gate over what was paid for, for two pairs of neighbours.",
+        "A bound of 0 says that this attack found nothing, not that nothing leaks. The bounds of a row hold together with "
+        "95 % confidence, at delta 1e-5, so one row in twenty may accuse an honest method by chance (`holds_by_itself`); "
+        "`holds` judges all rows together at 95 %. `ratio` is what a neighbour moved at the gate over what was paid for, for two pairs of neighbours.",
     ),
 )

@@ -24,7 +24,7 @@ _CUTS = 199
 
 @dataclass(frozen=True)
 class Bound:
-    """What `runs` a side prove, each figure by itself at `confidence`."""
+    """What `runs` a side prove at `confidence`."""
 
     epsilon: float
     mu: float

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -46,6 +46,20 @@ class Attack:
     attacker: Attacker
     bound: Bound
     claim: Claim
+    scores: tuple[np.ndarray, np.ndarray] = field(default=(np.zeros(0), np.zeros(0)), repr=False, compare=False)
+    """What the attacker computed in each run of both worlds."""
+
+    @classmethod
+    def of(cls, attacker: Attacker, claim: Claim, here: Any, there: Any, confidence: float) -> Attack:
+        """From the scores of both worlds. Both bounds together hold at `confidence`."""
+        one, two = np.asarray(here), np.asarray(there)
+        middle = 0.0 if attacker == "transcript" else None
+        bound = lower_bounds(one, two, claim.delta, 1 - (1 - confidence) / 2, middle=middle)
+        return cls(attacker, replace(bound, confidence=confidence), claim, (one, two))
+
+    def at(self, confidence: float) -> Attack:
+        """The same attack judged at another confidence: a stricter one where many are judged together."""
+        return Attack.of(self.attacker, self.claim, *self.scores, confidence)
 
     @property
     def holds(self) -> bool:
@@ -71,6 +85,7 @@ def canaries(
 
     `fit` must make the same of the same answers: give it a `random_state`. `see` is what an attacker computes from a
     release. `source` is the noise under test; a planted fault goes there. A transcript with secret batches is left out.
+    All bounds together hold at `confidence`: an honest method is accused once in twenty audits at 95 %.
     """
     if fits < 4:
         raise InputError(f"`fits` (={fits}) must be at least 4: half of them choose a threshold, half test it.")
@@ -96,15 +111,13 @@ def canaries(
         if tell is not None:
             tell(number + 1, 2 * fits)
     promised = max(claims.values(), key=lambda one: one.epsilon)
-    found: list[Attack] = []
+    found: dict[Attacker, tuple[Any, Any]] = {}
     if listening:
-        bound = lower_bounds(np.array(ratios[0]), np.array(ratios[1]), delta, confidence, middle=0.0)
-        found.append(Attack("transcript", bound, promised))
+        found["transcript"] = ratios
     if "release" in attackers:
-        one, two = side_by_side(*seen)
-        bound = lower_bounds(one, two, delta, confidence)
-        found.append(Attack("release", bound, promised))
-    return found
+        found["release"] = side_by_side(*seen)
+    each = 1 - (1 - confidence) / max(1, len(found))
+    return [Attack.of(attacker, promised, here, there, each) for attacker, (here, there) in found.items()]
 
 
 @dataclass

@@ -36,13 +36,17 @@ def statistics(fitted: Any) -> dict[str, float]:
     return found
 
 
-def side_by_side(here: Sequence[Mapping[str, float]], there: Sequence[Mapping[str, float]]) -> list[np.ndarray]:
+def side_by_side(
+    here: Sequence[Mapping[str, float]], there: Sequence[Mapping[str, float]]
+) -> tuple[np.ndarray, np.ndarray]:
     """Runs x statistics of both sides. What some releases have and others lack is 0 there: lacking it tells, too."""
     names = sorted({name for one in (*here, *there) for name in one})
-    sides = [
-        np.array([[one.get(name, 0.0) for name in names] for one in side], dtype=np.float64) for side in (here, there)
-    ]
-    return [np.nan_to_num(side, posinf=_LARGE, neginf=-_LARGE) for side in sides]
+
+    def matrix(side: Sequence[Mapping[str, float]]) -> np.ndarray:
+        numbers = np.array([[one.get(name, 0.0) for name in names] for one in side], dtype=np.float64)
+        return np.nan_to_num(numbers, posinf=_LARGE, neginf=-_LARGE)
+
+    return matrix(here), matrix(there)
 
 
 def projected(name: str, array: np.ndarray) -> Iterator[tuple[str, float]]:
