@@ -6,11 +6,13 @@ MASS, survival, boot and rpart. A full run reads them from the folder that UNDER
 
 The constants of `understudy.tables.coordinates` were chosen on the tables of `CHOSEN_ON` and on Pima. One rule was added
 after a first run over all tables: a second round for columns with declared bounds. It was checked on tables of `CHOSEN_ON`,
-but figures with a schema are no independent test of it.
+but figures with a schema are no independent test of it. How far bounds reach past the rows that stand out was then chosen
+again on Pima. Peers (`python -m benchmarks.peers.make_env dpmm`, `smartnoise`) look for bounds alone, with all of epsilon.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -25,6 +27,7 @@ import pandas as pd
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.methods import DELTA
+from benchmarks.peers.make_env import HERE, interpreter
 from benchmarks.result import Row, grouped
 from understudy import datasets
 from understudy.errors import InputError
@@ -198,6 +201,34 @@ def describe(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measur
     return found
 
 
+def peer_bounds(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
+    """The bounds that another library finds with all of epsilon, given the kinds, which it reads off the rows."""
+    python = interpreter(settings["library"])
+    if not python.exists():
+        raise InputError(f"run `python -m benchmarks.peers.make_env {settings['library']}` first.")
+    frame = load(settings["table"])
+    columns = {str(i): pd.Series(frame[name]).dropna() for i, name in enumerate(frame.columns)}
+    columns = {i: values for i, values in columns.items() if pd.api.types.is_numeric_dtype(values)}
+    with tempfile.TemporaryDirectory() as folder:
+        for i, values in columns.items():
+            np.save(Path(folder) / f"{i}.npy", values.to_numpy(np.float64))
+        worker = [str(python), str(HERE / "domain_worker.py"), settings["library"], folder]
+        worker += [str(settings["epsilon"]), str(len(repeats))]
+        done = subprocess.run(worker, capture_output=True, text=True, check=True)
+    made: list[Measured] = []
+    for bounds in json.loads(done.stdout):
+        inside, widths = list[float](), list[float]()
+        for i, (low, high) in ((i, both) for i, both in bounds.items() if both is not None):
+            values = columns[i]
+            inside.append(float(values.between(low - 1e-9, high + 1e-9).mean()))
+            widths.append((high - low) / max(float(values.max() - values.min()), 1e-9))
+        told = {"rows": len(frame), "columns": frame.shape[1], "chosen_on": False}
+        told |= {"inside_bounds": float(np.mean(inside)) if inside else float("nan")}
+        told |= {"width_over_range": float(np.median(widths)) if widths else float("nan")}
+        made.append({**told, "columns_found": len(inside) / max(len(columns), 1)})
+    return made
+
+
 def describe_pima(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     """How often all of Pima's columns come out right at epsilon 1, or a share of it."""
     del repeats
@@ -279,6 +310,13 @@ def parts(size: Size, repeats: int) -> list[Part]:
         settings = {"part": "pima", "table": "pima", "budget": budget, "epsilon": 1.0, "schema": False}
         settings |= {"releases": PIMA_RELEASES}
         made.append(Part(f"pima: {budget}", "benchmarks.coordinates:describe_pima", settings, 1))
+    for library in ("dpmm", "smartnoise"):
+        for table in REPORTED:
+            for epsilon in EPSILONS:
+                settings = {"part": "peer", "table": table, "budget": library, "epsilon": epsilon, "schema": False}
+                settings |= {"library": library}
+                said = f"{table}: bounds by {library}, epsilon {epsilon:g}"
+                made.append(Part(said, "benchmarks.coordinates:peer_bounds", settings, repeats))
     timed = {"part": "speed", "table": "made up", "table_rows": 10**6}
     return [*made, Part("speed", "benchmarks.coordinates:speed", timed, 1)]
 

@@ -8,10 +8,11 @@ import numpy as np
 _NEAR = (1.3, 2.3, 3.3)
 _FAR = 4.0
 _FIRST = 3.5
-_WIDE, _SPARSE, _CLEAR, _DROWNS = 0.4, 0.1, 4.0, 1.0
-_TAIL = 4.0
-_UNSEEN = 1.0
-_FEW, _MANY = 0.5, 3.0
+_WIDE, _SPARSE, _CLEAR = 0.4, 0.1, 4.0
+_EMPTY, _DROWNS, _QUIET = 0.1, 1.0, 0.003
+_TAIL = 5.0
+_UNSEEN = 1.5
+_FEW, _MANY = 0.75, 3.0
 
 
 def occupied(counts: np.ndarray, deviations: np.ndarray, least: float = _FIRST) -> tuple[int, int] | None:
@@ -57,7 +58,8 @@ def ladder_range(edges: np.ndarray, counts: np.ndarray, deviations: np.ndarray) 
 
 
 def without_sparse_ends(edges: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -> tuple[int, int]:
-    """The first and one past the last cell, without an end that takes a good part of the range for few of the rows.
+    """The first and one past the last cell, without an end that takes a good part of the range for few of the rows,
+    nor, where the noise hides next to no rows, one that takes a tenth of it for nothing.
 
     Rows that stand out clearly stay where they are. The others are not lost: they are counted with what lies beyond, and `ends` says how far they reach.
     """
@@ -71,8 +73,11 @@ def _sparse_end(width: np.ndarray, counts: np.ndarray, deviations: np.ndarray) -
     """How many cells to cut."""
     share = np.cumsum(width)[:-1] / width.sum()
     noise = np.sqrt(np.cumsum(deviations**2))[:-1]
-    few = np.maximum(np.minimum(_SPARSE * counts.sum(), _CLEAR * noise), _DROWNS * noise)
-    cuts = np.flatnonzero((np.cumsum(counts)[:-1] <= few) & (share >= _WIDE))
+    nothing = _DROWNS * noise
+    few = np.maximum(np.minimum(_SPARSE * counts.sum(), _CLEAR * noise), nothing)
+    rows = np.cumsum(counts)[:-1]
+    empty = (rows <= nothing) & (noise <= _QUIET * counts.sum())
+    cuts = np.flatnonzero(((rows <= few) & (share >= _WIDE)) | (empty & (share >= _EMPTY)))
     return int(cuts[-1]) + 1 if len(cuts) else 0
 
 
@@ -80,8 +85,8 @@ def tail(count: float, deviation: float, beside: float, width: float) -> float:
     """How far rows beyond a bound are taken to lie from it: `count` of them, noisy, and `beside` a row for each place.
 
     They are taken to thin out as an exponential does, from the density of the cells beside the bound: past `_TAIL` times
-    its mean there are next to none. Where they do not stand out, what the noise may hide gets room: half of the range
-    (`width`) at most; where they do, three times it.
+    its mean there are next to none. Where they do not stand out, what the noise may hide gets room: three quarters of the
+    range (`width`) at most; where they do, three times it.
     """
     rows = max(count, _UNSEEN * deviation)
     most = _FEW if count < 2 * deviation else _MANY
