@@ -224,8 +224,8 @@ def test_what_is_charged_is_what_is_drawn(fitted: MomentsGenerator, elliptical: 
     for generator in (fitted, elliptical):
         assert 3.9 < generator.certificate_.epsilon <= 4.0
         assert all(event.mechanism == "gaussian" for event in generator.certificate_.events)
-    one_way, two_way = fitted.certificate_.events[-2:]
-    assert (one_way.count, two_way.count) == (7, 21)  # type: ignore[union-attr]
+    one_way, two_way, parities = fitted.certificate_.events[-3:]
+    assert (one_way.count, two_way.count, parities.count) == (7, 21, 35)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         PoissonGaussianStep,
     )
     from understudy.privacy.pair_tables import ABSENT, PairTables
+    from understudy.privacy.parities import Parities
     from understudy.privacy.prepaid import PrepaidAnswers, PrepaidSteps
     from understudy.privacy.sanitise import Sanitised, SmoothRelease
 
@@ -63,6 +64,7 @@ _HOMES = {
     "NonPrivateEvent": "understudy.privacy.events",
     "Observed": "understudy.privacy.accountant",
     "PairTables": "understudy.privacy.pair_tables",
+    "Parities": "understudy.privacy.parities",
     "PoissonGaussianStep": "understudy.privacy.mechanisms",
     "PrepaidAnswers": "understudy.privacy.prepaid",
     "PrepaidSteps": "understudy.privacy.prepaid",
@@ -102,6 +104,7 @@ __all__ = [
     "NonPrivateEvent",
     "Observed",
     "PairTables",
+    "Parities",
     "PoissonGaussianStep",
     "PrepaidAnswers",
     "PrepaidSteps",

@@ -107,15 +107,16 @@ class MomentsGenerator(TableGenerator):
     ) -> tuple[tables_model.TablesModel, dict[str, Any]]:
         """Touches private data: all tables."""
         bins = goal.features.bins(self.bins)
-        mechanism = planning.plan_tables(rows.budget, len(bins.sizes))
-        noisy = tables_model.measure(cells, classes, n_classes, bins, mechanism, rows.budget)
+        relabel = self.fitting.relabel and goal.listed
+        plan = planning.plan_tables(rows.budget, len(bins.sizes), len(rows), labelled=relabel and n_classes > 1)
+        noisy, triples = tables_model.measure(cells, classes, n_classes, bins, plan, rows.budget)
         how = self.fitting
         fitted = tables_model.learn(
-            noisy, bins, mechanism,
-            components=how.components, steps=how.steps, relabel=how.relabel and goal.listed, seed=rows.seed,
-        )  # fmt: skip
-        one, two = mechanism.sigmas(len(bins.sizes))
-        return fitted, {"noise": {"one_way": one, "two_way": two}}
+            noisy, triples, bins, plan, components=how.components, steps=how.steps, relabel=relabel, seed=rows.seed
+        )
+        one, two = plan.pairs.sigmas(len(bins.sizes))
+        noise = {"one_way": one, "two_way": two} | ({"parities": triples.sigma} if triples is not None else {})
+        return fitted, {"noise": noise}
 
     def _learn_gaussian(
         self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from understudy.errors import InputError
 from understudy.methods.moments.gaussian_model import GaussianPlan, gaussian_events, gaussian_plan, shares_of
-from understudy.privacy import Budget, DeltaEvent, Event, GaussianEvent, PairTables
+from understudy.privacy import Budget, DeltaEvent, Event, GaussianEvent, PairTables, Parities
 from understudy.privacy.calibration import Accounting, smallest_noise
 from understudy.tables.coordinates import Described
 
@@ -24,14 +25,37 @@ _LADDER = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
 # The part of the tables' precision that one-way tables get; chosen on validation rows of the benchmark tables.
 ONE_WAY = 0.1
+# The part of all precision that the parities of triples get, and how many rows in a hundred must not drown in their noise.
+TRIPLES = 0.05
+_DECIDED = 0.1
+_CLEAR = 6.0
+_MOST_COLUMNS = 32
 
 
-def plan_tables(budget: Budget, columns: int) -> PairTables:
-    """All tables with the least noise that the rest of the budget allows."""
+@dataclass(frozen=True)
+class TablesPlan:
+    """The looks of the tables model. `parities` is None where there is no target, or where they would drown."""
+
+    pairs: PairTables
+    parities: Parities | None
+
+    def events(self, columns: int) -> list[GaussianEvent]:
+        return [*self.pairs.events(columns), *(self.parities.events(columns) if self.parities else [])]
+
+
+def plan_tables(budget: Budget, columns: int, rows: int, *, labelled: bool) -> TablesPlan:
+    """All tables, and parities if they serve, with the least noise that the rest of the budget allows."""
     # Moves of whole cells have a loss that is known exactly; beside Laplace noise that would take minutes.
     exact = all(isinstance(event, GaussianEvent | DeltaEvent) for event in budget.events)
-    noise = _least(lambda n: PairTables(n, ONE_WAY).events(columns), budget, "tightest" if exact else "rdp")
-    return PairTables(noise, ONE_WAY)
+    drowned = _CLEAR * Parities(multiplier(budget.epsilon, budget.delta) / TRIPLES**0.5).sigma(columns)
+    triples = labelled and 3 <= columns <= _MOST_COLUMNS and drowned <= _DECIDED * rows
+
+    def planned(noise: float) -> TablesPlan:
+        if not triples:
+            return TablesPlan(PairTables(noise, ONE_WAY), None)
+        return TablesPlan(PairTables(noise / (1 - TRIPLES) ** 0.5, ONE_WAY), Parities(noise / TRIPLES**0.5))
+
+    return planned(_least(lambda n: planned(n).events(columns), budget, "tightest" if exact else "rdp"))
 
 
 def _least(events: Callable[[float], Sequence[Event]], budget: Budget, accounting: Accounting) -> float:

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from understudy.methods.moments.label_model import LabelModel, fit_label_model
+from understudy.methods.moments.label_model import LabelModel, Triples, fit_label_model, halves, signs
 from understudy.methods.moments.mixture import Mixture, class_counts, fit_mixture
+from understudy.methods.moments.plan import TablesPlan
 from understudy.methods.moments.targets import class_ratio
-from understudy.privacy import Budget, PairTables
+from understudy.privacy import Budget
 from understudy.tables.coordinates import Bins
 
 # Rows that the label model learns from; they are the mixture's own, so more of them cost only time.
-_LABEL_ROWS = 25_000
+_LABEL_ROWS = 50_000
 # A class with fewer rows than this many standard deviations of the noise on a one-way cell is not told apart.
 _STANDS_OUT = 1.0
 # How many rows of the mixture stand for one row that is asked for with a given class.
@@ -58,28 +59,36 @@ class TablesModel:
         """What a bundle keeps."""
         found = {"chances": self.mixture.chances, "weights": self.mixture.weights, "ratio": self.ratio}
         if self.labels is not None:
-            found["effects"] = self.labels.effects
+            found |= self.labels.arrays()
         return found
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], bins: Bins) -> TablesModel:
         sizes = tuple(bins.sizes)
-        labels = LabelModel(arrays["effects"], sizes) if "effects" in arrays else None
+        labels = LabelModel.from_arrays(arrays, sizes) if "effects" in arrays else None
         return cls(bins, Mixture(arrays["chances"], arrays["weights"], sizes), labels, arrays["ratio"])
 
 
 def measure(
-    cells: np.ndarray, classes: np.ndarray, n_classes: int, bins: Bins, mechanism: PairTables, budget: Budget
-) -> np.ndarray:
-    """Touches private data: the noisy tables of all classes. Safe to publish."""
-    return mechanism.release(bins.encode(cells), bins.sizes, classes, n_classes, budget)
+    cells: np.ndarray, classes: np.ndarray, n_classes: int, bins: Bins, plan: TablesPlan, budget: Budget
+) -> tuple[np.ndarray, Triples | None]:
+    """Touches private data: the noisy tables of all classes, and the parities of triples if they were planned. Safe to publish."""
+    codes, sizes = bins.encode(cells), bins.sizes
+    tables = plan.pairs.release(codes, sizes, classes, n_classes, budget)
+    if plan.parities is None:
+        return tables, None
+    high = halves(np.diagonal(tables, axis1=1, axis2=2).sum(axis=0), sizes)
+    sums = plan.parities.release(signs(codes, sizes, high), classes, n_classes, budget)
+    total = class_counts(tables, sizes, *plan.pairs.sigmas(len(sizes))).sum()
+    return tables, Triples(sums, plan.parities.sigma(len(sizes)), high, float(total))
 
 
 def learn(
-    tables: np.ndarray, bins: Bins, mechanism: PairTables, *, components: int, steps: int, relabel: bool, seed: int
-) -> TablesModel:
+    tables: np.ndarray, triples: Triples | None, bins: Bins, plan: TablesPlan, *, components: int, steps: int,
+    relabel: bool, seed: int,
+) -> TablesModel:  # fmt: skip
     """The model of noisy tables. Free: nothing private is looked at."""
-    one, two = mechanism.sigmas(len(bins.sizes))
+    one, two = plan.pairs.sigmas(len(bins.sizes))
     counts = np.maximum(class_counts(tables, bins.sizes, one, two), 1.0)
     hidden = np.flatnonzero(counts < _STANDS_OUT * one)
     ratio = class_ratio(counts, hidden)
@@ -92,5 +101,5 @@ def learn(
         mixture = Mixture(mixture.chances, weights, mixture.sizes)
     labels = None
     if relabel and len(ratio) > 1:
-        labels = fit_label_model(mixture, ratio, rows=_LABEL_ROWS, seed=seed)
+        labels = fit_label_model(mixture, ratio, tables, two, triples, rows=_LABEL_ROWS, seed=seed)
     return TablesModel(bins, mixture, labels, ratio, hidden.tolist() if len(counts) > 1 else [])

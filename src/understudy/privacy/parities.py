@@ -1,0 +1,85 @@
+"""A look at all triples of columns at once: for each class, how the signs of three columns go together.
+
+Every column is told apart into two halves, plus and minus one. The parity of three columns is the product of their signs;
+summed over the rows of a class it says what no table of two columns can: whether three of them decide the class together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from understudy.errors import InputError
+from understudy.privacy.budget import Budget
+from understudy.privacy.events import GaussianEvent, check_count, check_positive
+from understudy.privacy.pair_tables import ABSENT
+
+Ints = NDArray[np.int64]
+_CHUNK = 1 << 13
+
+
+@dataclass(frozen=True)
+class Parities:
+    """The sum of s_i s_j s_k over the rows of each class, for all triples i < j < k of m columns of signs.
+
+    Formal guarantee: blanking a record takes plus or minus one from each of the m (m - 1) (m - 2) / 6 sums of its class and
+    touches no other class. With exact discrete Gaussian noise of sigma on every sum these are that many moves of an integer by one,
+    which is what the event says. sigma = noise_multiplier * sqrt(number of triples).
+    """
+
+    noise_multiplier: float
+
+    def __post_init__(self) -> None:
+        check_positive("noise_multiplier", self.noise_multiplier)
+
+    def sigma(self, columns: int) -> float:
+        """The noise's standard deviation on one sum."""
+        return math.nextafter(self.noise_multiplier * math.sqrt(math.comb(columns, 3)), math.inf)
+
+    def events(self, columns: int) -> list[GaussianEvent]:
+        """What a release of so many columns is charged as."""
+        if columns < 3:
+            return []
+        return [GaussianEvent(self.sigma(columns), math.comb(columns, 3), "discrete", integer_unit=True)]
+
+    def release(self, signs: ArrayLike, classes: ArrayLike, n_classes: int, budget: Budget) -> Ints:
+        """Noisy sums, classes x triples in the order of `triples`. Safe to publish.
+
+        `signs` are plus and minus one, rows x columns; a row whose class is `ABSENT` is counted nowhere.
+        """
+        rows, groups = np.asarray(signs), np.asarray(classes)
+        check_count("n_classes", n_classes)
+        if rows.ndim != 2 or rows.shape[1] < 3 or groups.shape != (len(rows),):
+            raise InputError(f"expected signs as records x 3 columns or more, and a class each; got {rows.shape}.")
+        if not (np.abs(rows) == 1).all():
+            raise InputError("`signs` must be plus or minus one.")
+        if (present := groups[groups != ABSENT]).size and (present.min() < 0 or present.max() >= n_classes):
+            raise InputError(f"there is a class outside of the {n_classes}.")
+        budget.charge(*self.events(rows.shape[1]))
+        return budget.noise.add_discrete_gaussian(_sums(rows, groups, n_classes), self.sigma(rows.shape[1]))
+
+
+def triples(columns: int) -> Ints:
+    """All triples of columns, as the sums stand in a release."""
+    return np.array(list(combinations(range(columns), 3)), dtype=np.int64).reshape(-1, 3)
+
+
+def _sums(signs: NDArray[np.generic], classes: Ints, n_classes: int) -> Ints:
+    """Private. Exact sums: matrix products of chunks small enough for their sums to be exact in float32."""
+    columns = signs.shape[1]
+    total = np.zeros((n_classes, math.comb(columns, 3)), dtype=np.int64)
+    upper = [np.triu_indices(columns - 1 - i, 1) for i in range(columns - 2)]
+    for c in range(n_classes):
+        mine = np.flatnonzero(classes == c)
+        for start in range(0, len(mine), _CHUNK):
+            block = signs[mine[start : start + _CHUNK]].astype(np.float32)
+            for i, (j, k) in enumerate(upper):
+                later = block[:, i + 1 :]
+                products = ((block[:, [i]] * later).T @ later)[j, k]
+                first = math.comb(columns, 3) - math.comb(columns - i, 3)
+                total[c, first : first + len(j)] += products.astype(np.int64)
+    return total
