@@ -28,7 +28,7 @@ _STEPS = 100
 
 
 @dataclass(frozen=True)
-class Terms:
+class LabelTerms:
     """What the regression knows of a row: its codes, the cells of `pairs`, the parities of `triples` by the codes that are `high`."""
 
     sizes: tuple[int, ...]
@@ -72,7 +72,7 @@ class LabelModel:
     """Public. `effects` has a row for each term and one for the intercept, a column for each class."""
 
     effects: np.ndarray
-    terms: Terms
+    terms: LabelTerms
 
     def chances(self, codes: np.ndarray) -> np.ndarray:
         """The chance of each class given the codes, rows x classes."""
@@ -92,7 +92,9 @@ class LabelModel:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], sizes: tuple[int, ...]) -> LabelModel:
-        return cls(arrays["effects"], Terms(sizes, arrays["pairs"], arrays["triples"], arrays["high"].astype(bool)))
+        return cls(
+            arrays["effects"], LabelTerms(sizes, arrays["pairs"], arrays["triples"], arrays["high"].astype(bool))
+        )
 
 
 @dataclass(frozen=True)
@@ -135,18 +137,18 @@ def fit_label_model(
     rng = np.random.default_rng(seed)
     codes = mixture.draw(rng.choice(len(ratio), size=rows, p=ratio), rng)
     wanted = mixture.posterior(codes, ratio)
-    terms, half = Terms(mixture.sizes), slice(rows // 2)
+    terms, half = LabelTerms(mixture.sizes), slice(rows // 2)
     start = np.zeros((terms.number, len(ratio)))
     start[-1] = np.log(np.maximum(ratio, 1e-12))
     model = _regress(codes[half], terms, wanted[half], None, start, ridge)
     pairs = interactions(codes[half], model.chances(codes[half]), mixture.sizes, tables, two)
     if len(pairs):
-        terms = Terms(mixture.sizes, pairs)
+        terms = LabelTerms(mixture.sizes, pairs)
         model = _regress(codes, terms, wanted, None, terms.widened(model.effects), ridge)
     if triples is not None:
         chosen, sums = _parities(codes, model.chances(codes), mixture.sizes, triples)
         if len(chosen):
-            terms = Terms(mixture.sizes, terms.pairs, chosen, triples.high)
+            terms = LabelTerms(mixture.sizes, terms.pairs, chosen, triples.high)
             model = _regress(codes, terms, wanted, sums, terms.widened(model.effects), ridge)
     return model
 
@@ -206,7 +208,7 @@ def interactions(
 
 
 def _regress(
-    codes: np.ndarray, terms: Terms, wanted: np.ndarray, sums: np.ndarray | None, start: np.ndarray, ridge: float
+    codes: np.ndarray, terms: LabelTerms, wanted: np.ndarray, sums: np.ndarray | None, start: np.ndarray, ridge: float
 ) -> LabelModel:
     """The regression whose sums over these rows are those of `wanted`, and `sums` (classes x triples) for the parities."""
     from scipy.optimize import minimize
