@@ -11,7 +11,7 @@ import pandas as pd
 from understudy.privacy import Budget
 from understudy.release.driver import Run
 from understudy.tables import Encoder, Schema, validate_frame
-from understudy.tables.coordinates import Coordinates, known_columns
+from understudy.tables.coordinates import Coordinates, RowChances, known_columns
 from understudy.tables.io import Table, as_frame
 
 
@@ -65,6 +65,10 @@ class Intake:
     def rng(self, *path: int) -> np.random.Generator:
         """Public randomness of one place in the run; never that of the noise."""
         return np.random.default_rng([self.seed, *path])
+
+    def chances(self, *path: int) -> RowChances:
+        """Public randomness for each row of `frame`, which no other row moves."""
+        return RowChances(self.rng(*path), self.present)
 
     @property
     def assumed_public(self) -> str:
@@ -122,4 +126,4 @@ def take_in(rows: Intake, share: float) -> Intake:
 
     plain = json.loads(rows.run.prelude("coordinates", rows.budget, draw).tobytes())
     coordinates = Coordinates.from_dict(plain)
-    return replace(rows, frame=coordinates.settled(rows.frame, rows.rng(7)), coordinates=coordinates)
+    return replace(rows, frame=coordinates.settled(rows.frame, rows.chances(7)), coordinates=coordinates)

@@ -124,7 +124,7 @@ class OneLook(Distiller):
         self.generator_ = start.fit_intake(rows)
         coordinates = self.generator_.coordinates_
         assert coordinates is not None
-        return replace(rows, frame=coordinates.settled(rows.frame, rows.rng(7)), coordinates=coordinates)
+        return replace(rows, frame=coordinates.settled(rows.frame, rows.chances(7)), coordinates=coordinates)
 
     def _learn_table(self, records: Records) -> DistilledSet:
         """Works on samples of the look alone."""
