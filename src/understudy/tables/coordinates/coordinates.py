@@ -14,8 +14,9 @@ from understudy.errors import InputError
 from understudy.privacy import Budget
 from understudy.tables.coordinates.bins import Bins
 from understudy.tables.coordinates.chances import Chances
+from understudy.tables.coordinates.declared import declared
 from understudy.tables.coordinates.described import Described
-from understudy.tables.coordinates.known import Known, known_columns
+from understudy.tables.coordinates.known import Known, known_columns, known_from
 from understudy.tables.coordinates.plan import DELTA_SHARE, Plan, plan_at, plan_within
 from understudy.tables.coordinates.release import describe, describe_public
 from understudy.tables.coordinates.rows import read_column, write_column
@@ -87,6 +88,13 @@ class Coordinates:
             plan = cls.plan_for(wanted, size, budget, epsilon=epsilon, delta=delta, noise=noise)
             made |= {column.name: column for column in describe(private, wanted, plan, budget)}
         return cls(tuple(made[column.name] for column in known), size, plan)
+
+    @classmethod
+    def declared(cls, schema: Schema, rows: int) -> Coordinates:
+        """What a complete schema says, spread evenly: rows are mapped to it and back, and nothing is looked at or paid."""
+        schema.require_complete()
+        known = known_from(schema)
+        return cls(tuple(declared(column) for column in known), rows)
 
     @staticmethod
     def plan_for(
