@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from understudy.methods.moments.plan import multiplier
 from understudy.release.intake import Intake
 from understudy.tables import Schema
-from understudy.tables.coordinates import Coordinates, Described, Known, declared, known_columns, plan_at
+from understudy.tables.coordinates import Coordinates, Described, Known, Plan, declared, known_columns, plan_at
 from understudy.tables.coordinates.plan import DELTA_SHARE
 
 # The parts of the precision that coordinates take: those of the features, and those of a target that nobody declared.
@@ -33,12 +33,22 @@ def buy(rows: Intake) -> Coordinates:
     whole = multiplier(rows.budget.epsilon, rows.budget.delta)
     goal = [column for column in known if column.target and column.name not in columns]
     columns |= _bought(rows, goal, whole / math.sqrt(TARGET_SHARE))
-    others = [column for column in known if not column.settled and column not in goal]
-    noise = whole / math.sqrt(SHARE)
-    thin = len(rows) < _ENOUGH * plan_at(others, len(rows), noise, DELTA_SHARE * rows.budget.delta).sigma
-    if not thin or not all(column.complete for column in others):
-        columns |= _bought(rows, others, noise)
+    planned = plan_features(known, len(rows), rows.budget.epsilon, rows.budget.delta)
+    if planned is not None:
+        others = [column for column in known if not column.settled and column not in goal]
+        columns |= _bought(rows, others, planned.noise)
     return Coordinates(tuple(columns[column.name] for column in known), len(rows))
+
+
+def plan_features(known: Sequence[Known], rows: int, epsilon: float, delta: float) -> Plan | None:
+    """How finely numbers, moments and what nobody declared are looked at, from public sizes; None where nothing is bought.
+
+    A target that nobody declared is looked at by itself, and is not among them.
+    """
+    others = [c for c in known if not c.settled and not (c.target and not c.complete)]
+    plan = plan_at(others, rows, multiplier(epsilon, delta) / math.sqrt(SHARE), DELTA_SHARE * delta)
+    thin = rows < _ENOUGH * plan.sigma
+    return None if thin and all(column.complete for column in others) else plan
 
 
 def _bought(rows: Intake, wanted: Sequence[Known], noise: float) -> dict[str, Described]:
