@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption
+from understudy.cli.options import DatasetOption, LedgerOption, StrictOption, tell_owner
 
 if TYPE_CHECKING:
     from understudy.tables.coordinates import Coordinates, Described
@@ -31,6 +31,7 @@ def describe(
     out: Annotated[
         Path | None, typer.Option(help="File for the description: .json, with histograms and certificate.")
     ] = None,
+    strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     as_json: Json = False,
@@ -38,32 +39,36 @@ def describe(
     """Say privately what each column is: its kind, range, grid, categories, missing values and histogram."""
     from understudy.files import write_text
     from understudy.privacy import Certificate
+    from understudy.release.estimator import paid_before
+    from understudy.release.intake import check_table, read_rows
     from understudy.release.spending import check_ledger_options, spending
     from understudy.tables import Schema, check_writable
     from understudy.tables.coordinates import Coordinates
-    from understudy.tables.io import has_types, read_table
+    from understudy.tables.mending import mended
 
     check_ledger_options(ledger, dataset)
     if out is not None:
         check_writable(out)
     declared = None if schema is None else Schema.read(schema)
-    typed = has_types(data)
-    frame = read_table(data, typed=typed, empty_allowed=True)
+    table = read_rows(data, declared, target, strict=strict, empty_allowed=True)
+    frame, present, declared, target = check_table(table.frame, target, declared, empty_allowed=True)
     with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset) as run:
-        made = Coordinates.release(frame, declared, run.budget, target=target, typed=typed)
+        made = Coordinates.release(frame, declared, run.budget, target=target, rows=len(present), typed=table.typed)
         public = ["names and order of the columns"]
-        public += ["types of the columns, whole numbers and fractions being one"] if typed else []
+        public += ["types of the columns, whole numbers and fractions being one"] if table.typed else []
         public += [] if declared is None else ["what the schema says"]
         run.certificate = Certificate.from_budget(
             run.budget,
             release={"kind": "description", "columns": len(made), "rows": made.rows},
             assumed_public=public,
+            builds_on=paid_before(declared),
         )
         found = {**made.to_dict(), "schema": made.schema.to_dict(), "certificate": run.certificate.to_json()}
         if out is not None:
             write_text(out, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    unfit = mended(table, made.schema)
     if as_json:
-        print_json(found)
+        print_json({**found, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
         return
     _print(made, data)
     typer.echo(
@@ -74,6 +79,7 @@ def describe(
             f"Nothing stood out of the noise in {', '.join(drowned)}: what is said of them is generic. Write what is "
             "public about them into a --schema, or raise --epsilon."
         )
+    tell_owner(*unfit.sentences())
 
 
 def _print(made: Coordinates, data: Path) -> None:

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, make, progress_bar
+from understudy.cli.options import (
+    DatasetOption,
+    LedgerOption,
+    SettingsOption,
+    StrictOption,
+    make,
+    progress_bar,
+    tell_owner,
+)
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.tables.io import PrivateTable
+    from understudy.tables.mending import Mended
 
 METHODS = registry.names("distilled")
 
@@ -33,6 +45,7 @@ def distill(
     ] = None,
     seed: Annotated[int, typer.Option(help="For the start and for samples; never for the noise.")] = 0,
     settings: SettingsOption = None,
+    strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
@@ -41,50 +54,52 @@ def distill(
     """Distil a private table or image set into a few records that train a model."""
     from understudy.release.bundle import check_target
     from understudy.release.spending import check_ledger_options, spending_of
+    from understudy.tables.mending import mended
 
     check_ledger_options(ledger, dataset)
     folder = check_target(out)
     check_report(report)
     given = {"per_class": per_class, "random_state": seed}
     distiller = make(registry.get(method, "distilled"), epsilon, delta, given, settings or [])
-    records, named, described, typed = _read(data, target, classes, schema)
+    records, named, described, table = _read(data, target, classes, schema, strict)
     with spending_of(distiller, purpose=f"{method} {out.name}", ledger=ledger, dataset=dataset) as run:
         with progress_bar(method, not as_json) as tell:
             distiller.fit(
                 records,
                 named,
                 described,
-                budget=run.budget if distiller.private else None,
-                typed=typed,
+                budget=run.budget if distiller.keeps_a_budget else None,
+                typed=table is None or table.typed,
                 progress=lambda done, total: tell(done, total, ""),
             )
         distiller.save(folder)
         files = _write(distiller.distilled_, folder)
         run.certificate = distiller.certificate_
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
-    _report(distiller, folder, files, as_json)
+    unfit = None if table is None else mended(table, distiller.domain_.schema)
+    _report(distiller, folder, files, unfit, as_json)
 
 
 def _read(
-    data: Path, target: str | None, classes: str | None, schema: Path | None
-) -> tuple[Any, str | None, Any, bool]:
-    """The records; for a table also the name of its target, what is public about it, and whether its types are."""
+    data: Path, target: str | None, classes: str | None, schema: Path | None, strict: bool
+) -> tuple[Any, str | None, Any, PrivateTable | None]:
+    """The records; for a table also the name of its target, what is public about it, and how it was read."""
     if data.suffix == ".npz":
         from understudy.images import read_npz
 
         if target is not None or schema is not None:
             raise InputError("an image set carries its labels: leave --target and --schema out.")
-        return read_npz(data, None if classes is None else classes.split(",")), None, None, True
+        return read_npz(data, None if classes is None else classes.split(",")), None, None, None
+    from understudy.release.intake import read_rows
     from understudy.tables import Schema
-    from understudy.tables.io import read_for
 
     if classes is not None:
         raise InputError("--classes is for image sets; a table's classes belong in its schema.")
     if target is None and schema is None:
         raise InputError("--target is missing: name the column with the classes.")
     described = None if schema is None else Schema.read(schema)
-    frame, typed = read_for(data, described)
-    return frame, target, described, typed
+    table = read_rows(data, described, target, strict=strict)
+    return table.frame, target, described, table
 
 
 def _write(distilled: Any, folder: Path) -> list[str]:
@@ -100,7 +115,7 @@ def _write(distilled: Any, folder: Path) -> list[str]:
     return ["records.csv"]
 
 
-def _report(distiller: Any, folder: Path, files: list[str], as_json: bool) -> None:
+def _report(distiller: Any, folder: Path, files: list[str], unfit: Mended | None, as_json: bool) -> None:
     certificate = distiller.certificate_
     summary = {
         "method": distiller.method,
@@ -114,7 +129,8 @@ def _report(distiller: Any, folder: Path, files: list[str], as_json: bool) -> No
         "unsafe": list(certificate.unsafe),
     }
     if as_json:
-        print_json(summary)
+        notes = {} if unfit is None else {"private_to_the_data_holder": {"mended": unfit.to_dict()}}
+        print_json(summary | notes)
         return
     print_table(
         f"{distiller.method}: {len(distiller.distilled_):,} distilled records",
@@ -123,3 +139,5 @@ def _report(distiller: Any, folder: Path, files: list[str], as_json: bool) -> No
     )
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)
+    if unfit is not None:
+        tell_owner(*unfit.sentences())

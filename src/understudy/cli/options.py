@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="Charge this ledger. Needs --dataset.")]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse a table with rows that do not fit, instead of leaving them out. That tells: whoever learns of the "
+        "refusal learns something about the rows.",
+    ),
+]
 SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
 ]
@@ -54,6 +62,11 @@ def read_value(text: str) -> Any:
     except json.JSONDecodeError:
         return text
     return tuple(value) if isinstance(value, list) else value
+
+
+def tell_owner(*sentences: str) -> None:
+    """What only the owner of the rows may know: in one place, so that the rest of the output may be shown to anybody."""
+    typer.echo("For your eyes only, not part of the release: " + "; ".join(sentences) + ".")
 
 
 @contextmanager

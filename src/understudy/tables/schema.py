@@ -2,14 +2,14 @@
 
 Every method encodes its table by a schema, so that no minimum, maximum or list of categories is taken from the data
 unpaid (that leak is the most common one in public code of these methods). What the schema says counts as public: it may
-come from a codebook, from a law of nature, or from `understudy.tables.estimate_schema`, which pays for it.
+come from a codebook, from a law of nature, or from `understudy schema init --epsilon`, which pays for it.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import InputError
@@ -24,10 +24,15 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table in their order, and which of them is to be predicted."""
+    """The columns of a table in their order, and which of them is to be predicted.
+
+    `certificate` is that of a schema which was looked at in the rows and paid for: whatever is made with it names it, and
+    states what both cost together.
+    """
 
     columns: tuple[Column, ...]
     target: str | None = None
+    certificate: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence):
@@ -61,7 +66,7 @@ class Schema:
         """The same schema without its target."""
         if self.target is None:
             return self
-        return Schema(tuple(column for column in self.columns if column.name != self.target))
+        return replace(self, columns=[c for c in self.columns if c.name != self.target], target=None)
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
@@ -99,8 +104,8 @@ class Schema:
             raise InputError(
                 f"the schema does not say the {gaps}. Taking them from the data would leak it. Either write them in "
                 "the schema (they must be public knowledge: a codebook, a natural limit), or spend a share of epsilon "
-                "on estimating them (`understudy schema init DATA --epsilon 0.1`, or "
-                "`understudy.tables.estimate_schema`)."
+                "on looking at them (`understudy schema init DATA --epsilon 0.1`, or "
+                "`understudy.tables.Coordinates.release`)."
             )
 
     @classmethod
@@ -119,12 +124,13 @@ class Schema:
         plain: dict[str, Any] = {"version": VERSION}
         if self.target is not None:
             plain["target"] = self.target
-        return plain | {"columns": [column.to_dict() for column in self.columns]}
+        plain["columns"] = [column.to_dict() for column in self.columns]
+        return plain if self.certificate is None else plain | {"certificate": dict(self.certificate)}
 
     @classmethod
     def from_dict(cls, plain: object, *, where: str = "schema") -> Schema:
         """The schema that `to_dict` wrote. Unknown keys are refused: a misspelt `bounds` must not become no bounds."""
-        given = _keys(plain, ("version", "target", "columns"), where)
+        given = _keys(plain, ("version", "target", "columns", "certificate"), where)
         if "version" not in given:
             raise InputError(f"{where}: `version` is missing; write `version: {VERSION}`.")
         if given["version"] != VERSION or isinstance(given["version"], bool):
@@ -147,7 +153,7 @@ class Schema:
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
         try:
-            return cls(tuple(parsed), given.get("target"))
+            return cls(tuple(parsed), given.get("target"), _certificate(given.get("certificate"), where))
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 
@@ -185,6 +191,17 @@ class Schema:
         from understudy.tables.schema_file import write_schema_file
 
         write_schema_file(self.to_dict(), path)
+
+
+def _certificate(plain: object, where: str) -> Mapping[str, Any] | None:
+    """The certificate that a schema carries, whole and as it was written."""
+    if plain is None:
+        return None
+    import json
+
+    from understudy.privacy import Certificate
+
+    return Certificate.parse(json.dumps(plain), where=f"{where}, `certificate`").to_json()
 
 
 def _keys(plain: object, known: tuple[str, ...], where: str) -> dict[str, Any]:
