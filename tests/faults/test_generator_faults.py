@@ -162,6 +162,7 @@ def test_a_workspace_is_private_and_says_so(tmp_path: Path) -> None:
     for file in (tmp_path / "run.private").iterdir():
         assert file.stat().st_mode & 0o777 == 0o600
     assert sorted(os.listdir(tmp_path / "run.private")) == [
+        "lock",
         "prelude.log",
         "run.json",
         "state-000003.safetensors",
