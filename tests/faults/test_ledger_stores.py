@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks import faults
 from benchmarks.postgres_server import Server
+from benchmarks.result import read
 from understudy.errors import BudgetExceeded, InputError
 from understudy.privacy import Budget, DeltaEvent, Event, GaussianEvent, LaplaceEvent, Ledger, NoisyCounts, ledger_store
 from understudy.privacy.ledger import Cost
@@ -356,6 +357,24 @@ def test_killed_workers_lose_nothing_overspend_nothing_and_publish_nothing_twice
     found = faults.judge(url, tmp_path)
     assert found["published"] > 0
     assert (found["lost_charges"], found["overspent"], found["double_releases"]) == (0, 0, 0), found
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    root = Path(__file__).parents[2]
+    runs = read(root / "benchmarks" / "results" / "faults-full.json").table("runs")
+    page = (root / "docs" / "ledger-guarantees.md").read_text("utf-8")
+    for row in runs:
+        assert all(row[name] in (0, None) for name in ("lost_charges", "overspent", "double_releases"))
+        for names in (
+            ("runs", "published", "resumed"),
+            ("committed", "returned", "lost"),
+            ("processes", "granted", "refused"),
+        ):
+            if row[names[0]] is not None:
+                assert f"| {', '.join(str(row[name]) for name in names)} |" in page
+    flips = runs[-1]
+    assert f"Of {flips['flips']} changed digits in a ledger's file {flips['flips_noticed']} were noticed" in page
+    assert flips["flips_accepted"] == flips["edits_accepted"] == flips["rollbacks_accepted"] == 0
 
 
 # A ledger of version 1
