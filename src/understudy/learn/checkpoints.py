@@ -67,8 +67,6 @@ class Log:
         body = json.dumps(header).encode() + b"\n" + array.tobytes()
         frame = len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(4, "little") + body
         self._write(frame)
-        self._entries.append((header, array))
-        self._next += 1
         return header, array, False
 
     def _write(self, frame: bytes) -> None:

@@ -71,6 +71,12 @@ class Budget:
     def noise(self, source: NoiseSource) -> None:
         self._noise = source
 
+    def replace_noise(self, change: Callable[[NoiseSource], NoiseSource]) -> NoiseSource:
+        """Put another source in the place of the one there is, which is returned. Draws nothing."""
+        before = self._noise
+        self._noise = change(before)
+        return before
+
     @property
     def events(self) -> tuple[Event, ...]:
         """What was charged so far, equal events merged; what is set aside counts as charged."""
