@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -53,6 +52,8 @@ class Server:
         command = [str(self.programs / program), *map(str, words)]
         quiet = {"stdout": subprocess.DEVNULL, "stdin": subprocess.DEVNULL, "cwd": "/"}
         if self.account is not None:
+            import pwd
+
             quiet |= {"user": self.account, "group": pwd.getpwnam(self.account).pw_gid, "extra_groups": []}
         subprocess.run(command, check=True, **quiet)
 
@@ -68,6 +69,8 @@ def programs() -> Path | None:
 
 def why_not() -> str | None:
     """Why there can be no server here; None where there can."""
+    if os.name != "posix":
+        return "the server is started as POSIX systems do"
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -98,6 +101,8 @@ def server(*, durable: bool = False) -> Iterator[Server]:
 
 
 def _account() -> str | None:
+    import pwd
+
     for name in ("postgres", "nobody"):
         with suppress(KeyError):
             return pwd.getpwnam(name).pw_name

@@ -237,6 +237,8 @@ def test_a_run_that_its_owner_stopped_goes_on_once(office: Office, monkeypatch: 
     assert code == 0, err
     assert office.states() == ["committed"]
     assert office.spent == office.stated() < 4.0
+    with pytest.raises(ValueError, match="that stands"):
+        office.book.settle(2, reason="I would like it back", epsilon=0.0, delta=0.0)
     shutil.copytree(office.workspace, office.folder / "copy.private")
     code, err = office.run(4, "--resume", out="whole.csv")
     assert code == 0, err

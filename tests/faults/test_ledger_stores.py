@@ -172,6 +172,32 @@ def test_a_lease_elsewhere_holds_until_it_ends(book: Ledger, ledger_url: str, mo
         far.renew()
 
 
+def test_a_run_that_was_stopped_and_published_never_counts_for_less(book: Ledger) -> None:
+    held = book.reserve("d", epsilon=1.0, delta=0.0, purpose="run", resumable=True)
+    held.begin()
+    held.commit(epsilon=0.5, resumable=True)
+    again = book.resume(held.id, held.token, "changed", dataset="d", epsilon=1.0, delta=0.0)
+    assert (again.epsilon, book.spent("d").epsilon) == (0.5, 0.5)
+    with pytest.raises(InputError, match="is not ours"):
+        held.renew()
+    again.leave()
+    with pytest.raises(InputError, match=r"was stopped and published at 0\.5"):
+        book.settle(held.id, reason="it went no further", epsilon=0.1)
+    book.settle(held.id, reason="it went no further")
+    assert book.spent("d").epsilon == 0.5
+
+
+def test_a_process_is_told_from_a_later_one_with_its_number() -> None:
+    mine = os.getpid()
+    assert not ledger_store.is_gone(mine, ledger_store.began(mine))
+    assert not ledger_store.is_gone(mine, ""), "where the system does not say when it began, it lives"
+    if ledger_store.began(mine):
+        assert ledger_store.is_gone(mine, "1")
+    with subprocess.Popen([sys.executable, "-c", ""]) as other:
+        other.wait()
+    assert ledger_store.is_gone(other.pid, "")
+
+
 def test_the_token_is_not_in_the_ledger(book: Ledger) -> None:
     held = book.reserve("d", epsilon=1.0, delta=0.0, purpose="run")
     assert held.token not in repr(held)

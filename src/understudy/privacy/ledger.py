@@ -81,8 +81,9 @@ class Ledger:
         """Make a new ledger, for its owner alone; with `exist_ok` open one that is already there."""
         store = _store(url, timeout)
         if not store.create() and not exist_ok:
+            what = "file" if isinstance(store, LedgerFile) else "ledger"
             raise InputError(
-                f"There is already a file at {store.address}. Nothing was written. Open it as it is, or choose "
+                f"There is already a {what} at {store.address}. Nothing was written. Open it as it is, or choose "
                 f"another name."
             )
         return cls(url, timeout=timeout)
@@ -261,6 +262,11 @@ class Ledger:
             )
             if any(stated > set_aside for stated, set_aside in zip(cost, most, strict=True)):
                 raise InputError(f"settle: run {run} set aside {most.epsilon!r} and {most.delta!r}, which is less.")
+            if any(stated < known for stated, known in zip(cost, entry.published, strict=True)):
+                raise InputError(
+                    f"settle: run {run} was stopped and published at {entry.published.epsilon!r} and "
+                    f"{entry.published.delta!r}: it does not count for less."
+                )
             append(book, "settle", entry.dataset, cost, reason, run)
             book.drop(run)
             settled = entry_of(find(self._store, book, entry.dataset), run)

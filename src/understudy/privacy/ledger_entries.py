@@ -53,7 +53,7 @@ NEXT: dict[str, tuple[str, ...]] = {
     "reserve": ("draw", "resume", "pause", "commit", "release", "settle"),
     "draw": ("resume", "pause", "commit", "lose", "settle"),
     "resume": ("resume", "pause", "commit", "lose", "settle"),
-    "pause": ("resume", "settle"),
+    "pause": ("resume",),
     "lose": ("settle",),
 }
 """What may follow what in the life of a run. Nothing follows a commit, a return, or what a person has settled."""
@@ -123,6 +123,8 @@ class LedgerEntry:
     resumable: bool
     token: str | None
     last: Action
+    published: Cost
+    """What it had cost when its owner stopped it and published: it never counts for less."""
 
     @property
     def open(self) -> bool:

@@ -139,6 +139,7 @@ def _entry(life: Sequence[HistoryLine]) -> LedgerEntry:
         raise Damage(f"the certificate in line {last.id} of the history is not JSON") from error
     said = reserve.says()
     worker = [line for line in life if line.action in ("reserve", "resume")][-1]
+    paused = [line for line in life if line.action == "pause"]
     ended = last.action in ("pause", "commit", "release", "lose", "settle")
     return LedgerEntry(
         id=reserve.id,
@@ -159,6 +160,7 @@ def _entry(life: Sequence[HistoryLine]) -> LedgerEntry:
         resumable=bool(said.get("resumable")),
         token=worker.says().get("token"),
         last=last.action,
+        published=_recorded(paused[-1]) if paused else Cost(0.0, 0.0),
     )
 
 

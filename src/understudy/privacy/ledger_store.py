@@ -49,14 +49,14 @@ class Lease:
     @classmethod
     def mine(cls, run: int, user: str, now: float) -> Lease:
         """A lease of this process, from now on."""
-        return cls(run, user, here(), os.getpid(), began(os.getpid()) or "", now + LEASE_SECONDS)
+        return cls(run, user, here(), os.getpid(), began(os.getpid()), now + LEASE_SECONDS)
 
     def is_mine(self) -> bool:
-        return (self.place, self.pid, self.began) == (here(), os.getpid(), began(os.getpid()) or "")
+        return (self.place, self.pid, self.began) == (here(), os.getpid(), began(os.getpid()))
 
     def is_over(self, now: float) -> bool:
         """Whether its time is up, or its process is known to be gone: that is only ever said of this machine."""
-        return now >= self.expires or (self.place == here() and began(self.pid) != (self.began or None))
+        return now >= self.expires or (self.place == here() and is_gone(self.pid, self.began))
 
 
 class Book(Protocol):
@@ -180,19 +180,23 @@ def here() -> str:
     return " ".join(parts)
 
 
-def began(pid: int) -> str | None:
-    """When a process began, in ticks; "" where the system does not say; None when there is no such process."""
+def began(pid: int) -> str:
+    """When a process began, in ticks since the machine was started; "" where the system does not say."""
     with suppress(OSError, IndexError):
-        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return None if state in ("Z", "X") else rest[18]
-    if Path("/proc/self/stat").exists():
-        return None
+        state, *facts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return "ended" if state in ("Z", "X") else facts[18]
+    return ""
+
+
+def is_gone(pid: int, since: str) -> bool:
+    """Whether the process of that number that began then is no more; False where that cannot be told."""
     if os.name != "posix":  # on Windows os.kill(pid, 0) is not a question: it ends the process
-        return ""
+        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return None
-    except PermissionError:
-        return ""
-    return ""
+        return True
+    except PermissionError:  # it lives, and belongs to somebody else
+        pass
+    now = began(pid)
+    return now == "ended" or bool(now and since and now != since)
