@@ -29,6 +29,7 @@ from benchmarks.postgres_server import Server, server, why_not
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.checkpoints import Workspace
 from understudy.privacy import Ledger, NoisyCounts
+from understudy.privacy.ledger_store import chained
 from understudy.release.spending import spending
 
 LIMIT, COST, DRAWS = 2.0, 0.1, 3
@@ -255,7 +256,10 @@ def tampering(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measu
                 harmless, accepted = harmless + same, accepted + (not same)
             except InputError:
                 noticed += 1
-        edits = [_edited(url, whole, statement) for statement in _EDITS]
+        # One who knows how lines are hashed, and mends the hash of the line that was changed.
+        line = history[2]._replace(epsilon="0.01")
+        mended = f"UPDATE history SET epsilon = '0.01', hash = '{chained(line)}' WHERE id = {line.id}"
+        edits = [_edited(url, whole, statement) for statement in (*_EDITS, mended)]
         rolled = 0
         for older, head in zip(copies, heads, strict=True):
             Path(url).write_bytes(older)
