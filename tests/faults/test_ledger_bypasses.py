@@ -98,6 +98,9 @@ class Office:
     def spent(self) -> float:
         return Ledger(self.book.path).spent("patients").epsilon
 
+    def token(self) -> str:
+        return json.loads((self.workspace / "ledger.json").read_text())["token"]
+
     def states(self) -> list[str]:
         return [entry.state for entry in Ledger(self.book.path).entries("patients")]
 
@@ -153,6 +156,9 @@ def test_an_older_copy_of_the_ledger_does_not_know_the_run(office: Office) -> No
     code, err = office.run(4, "--resume")
     assert (code, "is not the run of this workspace" in err) == (2, True)
     assert not (office.folder / "s.csv.release").exists()
+    shutil.copy(office.folder / "later.db", office.book.path)
+    assert Ledger(office.book.path).held("patients", 2, office.token()), "a mistake does not cost the run its token"
+    shutil.copy(office.folder / "old.db", office.book.path)
     # The same number given to another run is not the same run.
     office.book.reserve("patients", epsilon=4.0, delta=1e-5, purpose="another", method="pategan")
     code, err = office.run(4, "--resume")
@@ -206,6 +212,15 @@ def test_a_booked_run_does_not_go_on_without_its_ledger(office: Office) -> None:
     office.book.add_dataset("others", epsilon=100.0, delta=1e-2)
     code, err = office.run(4, "--resume", "--dataset", "others")
     assert (code, "is of a run on dataset 'patients'" in err) == (2, True)
+
+
+def test_what_others_have_drawn_is_not_settled_as_nothing(office: Office) -> None:
+    """A resumed run that fails before it has charged anything does not know what was drawn before it."""
+    office.killed(AT_SECOND_DRAW, 4)
+    (office.workspace / "run.json").unlink()
+    code, err = office.run(4, "--resume")
+    assert (code, "no run to resume" in err) == (2, True)
+    assert (office.spent, office.states()) == (4.0, ["drawing"])
 
 
 def test_a_killed_run_goes_on_and_is_charged_once(office: Office) -> None:

@@ -132,10 +132,9 @@ def spending(
             yield run
         except BaseException:
             guard.stop()
-            with suppress(
-                InputError
-            ):  # what cannot be settled counts in full; the error that ended the run matters more
-                booking.failed(held, drawn=guard.begun)
+            # What cannot be settled counts in full; the error that ended the run matters more.
+            with suppress(InputError):
+                booking.failed(held, drawn=guard.begun, resumed=begun)
             raise
         guard.stop()
         booking.done(held, run)
@@ -188,13 +187,12 @@ class _Booking:
             )
         run, tokens = int(note["run"]), [str(note[name]) for name in ("token", "next") if name in note]
         # Both are written down before the ledger changes to the second: killed in between, one of them is right.
-        changed = new_token()
-        known = next((token for token in tokens if self.book.held(self.dataset, run, token)), None)
-        if known is not None and self.book.state(self.dataset, run) == "returned":
-            return None, False
-        known = known or "none"
-        write_note(self.workspace, self._note(run, known, next=changed))
-        budget = self.budget
+        changed, budget = new_token(), self.budget
+        known = next((token for token in tokens if self.book.held(self.dataset, run, token)), "")
+        if known:
+            if self.book.state(self.dataset, run) == "returned":
+                return None, False
+            write_note(self.workspace, self._note(run, known, next=changed))
         held = self.book.resume(
             run,
             known,
@@ -207,12 +205,16 @@ class _Booking:
         write_note(self.workspace, self._note(run, changed))
         return held, True
 
-    def failed(self, held: Reservation, *, drawn: bool) -> None:
-        """Settle a run that ended with an error, where nothing more can come of it."""
+    def failed(self, held: Reservation, *, drawn: bool, resumed: bool) -> None:
+        """Settle a run that ended with an error, where nothing more can come of it.
+
+        What can be resumed counts in full until it is. So does what was resumed: this process's budget does not know all
+        that others before it have drawn.
+        """
         if not drawn:
             held.release(reason="ended before anything was drawn")
-        elif self.workspace is not None and (self.workspace / "run.json").exists():
-            held.leave()  # it can be resumed, and counts in full until it is
+        elif resumed or (self.workspace is not None and (self.workspace / "run.json").exists()):
+            held.leave()
             return
         else:
             epsilon, delta = self.budget.cost_if_stopped()
