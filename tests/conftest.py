@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from benchmarks.postgres_server import Server, server, why_not
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
@@ -29,3 +33,24 @@ def data_folder() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("the real datasets are not here: set UNDERSTUDY_DATA to their folder")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A real PostgreSQL server in a temporary folder."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with server() as running:
+        yield running
+
+
+_numbers = count()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new ledger can be made: in a file, and in a database of its own."""
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.db")
+    return request.getfixturevalue("postgres").database(f"ledger{next(_numbers)}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from understudy.errors import InputError
@@ -36,8 +37,12 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary name in the same folder; renamed to `path` at the end, removed if anything fails."""
     path = check_writable(path)
+    _remove_drafts(path)
     temporary = _beside(path)
+    handle = -1
     try:
+        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        _is_free(handle)  # held until it is whole: a draft that nobody holds was left by a process that died
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
@@ -46,6 +51,34 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise InputError(f"cannot write {path}: {error.strerror or error}. Nothing was left there.") from error
     finally:
         temporary.unlink(missing_ok=True)
+        if handle >= 0:
+            os.close(handle)
+
+
+def _remove_drafts(path: Path) -> None:
+    """Drafts of the same file that a killed process left."""
+    pattern = re.compile(r"\.[0-9a-f]{12}-" + re.escape(path.name))
+    with suppress(OSError):
+        for draft in [one for one in path.parent.iterdir() if pattern.fullmatch(one.name) and one.is_file()]:
+            handle = os.open(draft, os.O_RDWR)
+            try:
+                if _is_free(handle):
+                    draft.unlink(missing_ok=True)
+            finally:
+                os.close(handle)
+
+
+def _is_free(handle: int) -> bool:
+    """Hold a file by a lock that ends with the process; False where another has it, or where there are no such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:

@@ -17,6 +17,7 @@ from small_images import bars  # pyright: ignore[reportMissingImports]
 import understudy
 from understudy.cli.app import main
 from understudy.images import read_npz, write_npz
+from understudy.learn.checkpoints import Log
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import Schema, read_table
 from understudy.tables.column import Column
@@ -125,3 +126,84 @@ def test_a_refused_run_gives_the_ledger_its_budget_back(
     assert code == 2
     code, _, err = run(capsys, "distill", data, "--out", tmp_path / "two", "--per-class", 2, *common)
     assert code == 0, err
+
+
+# ---- runs that go on ----
+
+LOOKS = {
+    "dpkip": (*QUICK, "--per-class", 2),
+    "dpkip, bought start": (*QUICK, "--per-class", 2, "--set", "warm_start=moments", "--epsilon", 8),
+    "one-look": ("--method", "one-look", "--per-class", 2, "--epsilon", 8, "--set", "steps=20", "--set", "samples=50"),
+}
+
+
+@pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.parametrize("said", [True, False])
+def test_an_interrupted_run_goes_on_and_draws_nothing_twice(
+    name: str, said: bool, files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    data, schema = files
+    book = Ledger.create(tmp_path / "ledger.db")
+    book.add_dataset("small", epsilon=8, delta=1e-4)
+    where = tmp_path / "run.private"
+    common = ["distill", data, "--out", tmp_path / "out", *LOOKS[name], "--workspace", where]
+    common += ["--schema", schema] if said else ["--target", "y"]
+    booked = ["--ledger", book.path, "--dataset", "small"]
+    written: list[bytes] = []
+    real = Log._write
+
+    def dying(self: Log, frame: bytes) -> None:
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        real(self, frame)
+        written.append(frame)
+
+    monkeypatch.setattr(Log, "_write", dying)
+    code, _, _ = run(capsys, *common, *booked)
+    assert code != 0
+    logged = (where / "prelude.log").read_bytes()
+    assert logged == b"".join(written)
+    (entry,) = book.entries("small")
+    assert (entry.state, entry.resumable) == ("drawing", True)
+    code, _, err = run(capsys, *common, "--resume")
+    assert (code, "is booked in the ledger" in " ".join(err.split())) == (2, True)
+    again: list[bytes] = []
+
+    def watched(self: Log, frame: bytes) -> None:
+        assert (where / "prelude.log").read_bytes().startswith(logged)
+        real(self, frame)
+        again.append(frame)
+
+    monkeypatch.setattr(Log, "_write", watched)
+    code, _, err = run(capsys, *common, *booked, "--resume")
+    assert code == 0, err
+    assert not where.exists()
+    certificate = Certificate.load(tmp_path / "out" / "certificate.json")
+    assert book.spent("small").epsilon == certificate.epsilon == certificate.verify()
+    fresh = tmp_path / "fresh.private"
+    monkeypatch.setattr(Log, "_write", lambda self, frame: written.append(frame))
+    written.clear()
+    options = [*common[:3], tmp_path / "other", *common[4:]]
+    code, _, err = run(capsys, *options, "--workspace", fresh)
+    assert code == 0, err
+    assert len(again) == len(written) - 2, "what was logged was not drawn again"
+
+
+def test_resume_needs_the_workspace_of_the_same_run(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, schema = files
+    common = ["distill", data, "--schema", schema, "--out", tmp_path / "out", *QUICK]
+    code, _, err = run(capsys, *common, "--resume")
+    assert (code, "--workspace" in err) == (2, True)
+    real = Log._write
+    monkeypatch.setattr(Log, "_write", lambda self, frame: (_ for _ in ()).throw(KeyboardInterrupt))
+    where = tmp_path / "run.private"
+    assert run(capsys, *common, "--per-class", 2, "--workspace", where)[0] != 0
+    monkeypatch.setattr(Log, "_write", real)
+    code, _, err = run(capsys, *common, "--per-class", 3, "--workspace", where, "--resume")
+    assert (code, "`per_class` was 2" in " ".join(err.split())) == (2, True)
+    code, _, err = run(capsys, *common, "--per-class", 2, "--workspace", where)
+    assert (code, "holds a run already" in err) == (2, True)
+    assert run(capsys, *common, "--per-class", 2, "--workspace", where, "--resume")[0] == 0

@@ -97,7 +97,7 @@ def test_show_and_history(capsys: pytest.CaptureFixture[str], path: Path) -> Non
     ledger.reserve("loans", epsilon=0.25, delta=0.0, purpose="distil").release(reason="wrong table")
 
     out = ok(capsys, "show", path)
-    for words in ("0.9999999", "1.4999999", "1.5000001", "committed", "released", "reserved (running)", "loans"):
+    for words in ("0.9999999", "1.4999999", "1.5000001", "committed", "returned", "reserved (running)", "loans"):
         assert words in out, words
     out = ok(capsys, "show", path, "--dataset", "patients")
     assert "loans" not in out
@@ -161,8 +161,6 @@ def test_reading_refuses_what_is_no_ledger(capsys: pytest.CaptureFixture[str], p
     assert code == 2
     assert json.loads(out)["error"] == "input"
     assert "is not an Understudy ledger" in json.loads(out)["message"]
-    code, _, err = cli(capsys, command, "postgresql://host/ledger")
-    assert (code, "not supported yet" in err) == (2, True)
 
 
 def test_unknown_dataset_and_newer_version(capsys: pytest.CaptureFixture[str], path: Path) -> None:
@@ -183,3 +181,84 @@ def test_unwritable_place(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     code, _, err = cli(capsys, "init", tmp_path, *limits())
     assert (code, "is a folder" in err) == (2, True)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_head_and_check(capsys: pytest.CaptureFixture[str], path: Path) -> None:
+    ok(capsys, "init", path, *limits())
+    before = path.read_bytes()
+    anchor = path.with_name("head.txt")
+    assert ok(capsys, "head", path, "--out", anchor) == ""
+    said = ok(capsys, "head", path).strip()
+    assert anchor.read_text().strip() == said
+    assert said.startswith("1:")
+    assert as_json(capsys, "head", path)["head"] == said
+    Ledger(path).reserve("patients", epsilon=1.0, delta=0.0, purpose="run")
+    later = ok(capsys, "head", path).strip()
+    assert "all 2 lines" in ok(capsys, "check", path)
+    assert "goes on from" in ok(capsys, "check", path, "--head", anchor)
+    assert as_json(capsys, "check", path, "--head", said)["head"] == later
+    path.write_bytes(before)
+    code, _, err = cli(capsys, "check", path, "--head", later)
+    assert (code, "rolled back or replaced" in err) == (2, True)
+    code, _, err = cli(capsys, "check", path, "--head", "yesterday")
+    assert (code, "is no head" in err) == (2, True)
+
+
+def test_settle_a_run_that_died(capsys: pytest.CaptureFixture[str], path: Path) -> None:
+    ok(capsys, "init", path, *limits())
+    Ledger(path).reserve("patients", epsilon=1.0, delta=0.0, purpose="run")
+    code, _, err = cli(capsys, "settle", path, "2")
+    assert (code, "--reason" in err) == (2, True)
+    code, _, err = cli(capsys, "settle", path, "7", "--reason", "gone")
+    assert (code, "no run 7" in err) == (2, True)
+    out = ok(capsys, "settle", path, "2", "--reason", "the laptop was stolen", "--epsilon", "0.25")
+    assert "counts for epsilon 0.25" in out
+    assert "the laptop was stolen" in " ".join(ok(capsys, "show", path).split())
+    (entry,) = as_json(capsys, "show", path)["datasets"][0]["entries"]
+    assert (entry["state"], entry["counted"]["epsilon"], entry["reason"]) == ("lost", 0.25, "the laptop was stolen")
+    assert "token" not in json.dumps(as_json(capsys, "history", path))
+
+
+def test_limits_requests_and_approval(
+    capsys: pytest.CaptureFixture[str], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ok(capsys, "init", path, *limits(), "--until", "2999-12-31")
+    out = ok(
+        capsys, "limit", path, *limits(epsilon="0", delta="0"), "--person", "*", "--reason", "nothing without a word"
+    )
+    assert "person:*" in out
+    monkeypatch.setattr("getpass.getuser", lambda: "ada")
+    number = as_json(
+        capsys,
+        "request",
+        path,
+        "--dataset",
+        "patients",
+        "--epsilon",
+        "1",
+        "--purpose",
+        "a table",
+        "--until",
+        "2999-01-31",
+    )["request"]
+    code, _, err = cli(capsys, "approve", path, str(number), "--reason", "mine")
+    assert (code, "somebody else" in err) == (2, True)
+    monkeypatch.setattr("getpass.getuser", lambda: "bob")
+    assert "is approved" in ok(capsys, "approve", path, str(number), "--reason", "seen")
+    again = as_json(capsys, "request", path, "--dataset", "patients", "--epsilon", "2", "--purpose", "more")["request"]
+    monkeypatch.setattr("getpass.getuser", lambda: "ada")
+    assert "is refused" in ok(capsys, "approve", path, str(again), "--refuse", "--reason", "too much")
+    (dataset,) = as_json(capsys, "show", path)["datasets"]
+    assert dataset["until"] == "2999-12-31"
+    assert {one["who"]: one["remaining"]["epsilon"] for one in dataset["limits"]} == {
+        "person:*": 0.0,
+        "person:ada": 1.0,
+    }
+    assert [one["state"] for one in dataset["requests"]] == ["approved", "refused"]
+    shown = " ".join(ok(capsys, "show", path).split())
+    assert "Requests" in shown
+    assert "Limits of people and projects" in shown
+    code, _, err = cli(capsys, "grant", path, "--user", "ada", "--role", "spender")
+    assert (code, "is a file" in err) == (2, True)
+    code, _, err = cli(capsys, "init", path, *limits("new"), "--until", "tomorrow")
+    assert (code, "must be a day" in err) == (2, True)

@@ -162,6 +162,7 @@ def test_a_workspace_is_private_and_says_so(tmp_path: Path) -> None:
     for file in (tmp_path / "run.private").iterdir():
         assert file.stat().st_mode & 0o777 == 0o600
     assert sorted(os.listdir(tmp_path / "run.private")) == [
+        "lock",
         "prelude.log",
         "run.json",
         "state-000003.safetensors",
@@ -239,3 +240,100 @@ def test_damaged_and_newer_releases_are_refused(tmp_path: Path) -> None:
     arrays.write_bytes(arrays.read_bytes()[:-1] + b"x")
     with pytest.raises(InputError, match="damaged"):
         load(tmp_path / "release")
+
+
+# Disks that are full, writes that are short
+
+
+def test_a_short_write_is_finished_and_a_refused_one_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What `draw` gives back is on the disk, whole; what is not was never given to anybody."""
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: real(file, bytes(data)[:7], at))
+    log = Log(tmp_path / "steps.log")
+    log.draw("votes", lambda: ({"at": 1}, np.arange(50)))
+    size = (tmp_path / "steps.log").stat().st_size
+
+    def full(file: int, data: bytes, at: int) -> int:
+        if at > size + 20:
+            raise OSError(28, "No space left on device")
+        return real(file, bytes(data)[:7], at)
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(InputError, match=r"No space left on device\. The draw was not used"):
+        log.draw("votes", lambda: ({"at": 2}, np.arange(50)))
+    assert (tmp_path / "steps.log").stat().st_size == size
+    monkeypatch.setattr(os, "pwrite", real)
+    log.draw("votes", lambda: ({"at": 3}, np.arange(5)))
+    log.close()
+    again = Log(tmp_path / "steps.log")
+    for at in (1, 3):
+        header, array, replayed = again.draw("votes", lambda: ({}, np.zeros(1)))
+        assert (header["at"], len(array), replayed) == (at, 50 if at == 1 else 5, True)
+    again.close()
+
+
+def test_a_really_full_disk_stops_the_run_and_it_goes_on_afterwards(tmp_path: Path) -> None:
+    """The kernel refuses to let the log grow; nothing that it does not hold was used."""
+    code = """
+import resource, signal, sys
+import numpy as np
+from understudy.errors import InputError
+from understudy.learn.checkpoints import Log
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+log = Log(__import__("pathlib").Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+used = 0
+try:
+    for at in range(100):
+        log.draw("votes", lambda: ({}, np.full(40, at)))
+        used += 1
+except InputError as error:
+    print(used, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "steps.log")], capture_output=True, text=True)
+    used, message = done.stdout.split(" ", 1)
+    assert "File too large. The draw was not used" in message
+    log = Log(tmp_path / "steps.log")
+    for at in range(int(used)):
+        assert log.draw("votes", lambda: ({}, np.zeros(1)))[1].tolist() == [at] * 40
+    assert log.draw("votes", lambda: ({}, np.zeros(1)))[2] is False, "there is no entry that nobody has used"
+    log.close()
+
+
+def test_two_do_not_work_in_one_workspace_and_drafts_are_removed(tmp_path: Path) -> None:
+    where = tmp_path / "run.private"
+    code = f"""
+import sys
+import numpy as np
+from understudy.learn.checkpoints import Workspace
+Workspace({str(where)!r}, {{}}, np.ones(3), resume=False)
+print("open", flush=True)
+sys.stdin.readline()
+"""
+    other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None
+    assert other.stdout.readline() == "open\n"
+    with pytest.raises(InputError, match="another process is at work"):
+        Workspace(where, {}, np.ones(3), resume=True)
+    other.kill()
+    other.communicate()
+    (where / ".0123456789ab-state-000001.safetensors").write_bytes(b"half")
+    Workspace(where, {}, np.ones(3), resume=True).close()
+    assert not list(where.glob(".*"))
+
+
+def test_files_that_a_killed_process_left_half_written_are_removed(tmp_path: Path) -> None:
+    from understudy.files import whole_file, write_text
+
+    dead, others = tmp_path / ".0123456789ab-rows.csv", tmp_path / ".0123456789ab-other.csv"
+    dead.write_text("half")
+    others.write_text("half")
+    with whole_file(tmp_path / "rows.csv") as mine:
+        mine.write_text("first")
+        assert not dead.exists()
+        write_text(tmp_path / "rows.csv", "second")
+        assert mine.exists(), "another process is still at it"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [others.name, "rows.csv"]
+    assert (tmp_path / "rows.csv").read_text() == "first"

@@ -396,8 +396,8 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_newer_version_is_refused(ledger: Ledger) -> None:
-    alter(ledger, "PRAGMA user_version = 2")
-    with pytest.raises(InputError, match=r"has version 2; this Understudy knows versions up to 1\. .*Upgrade"):
+    alter(ledger, "PRAGMA user_version = 3")
+    with pytest.raises(InputError, match=r"has version 3; this Understudy knows versions up to 2\. .*Upgrade"):
         Ledger(ledger.path)
     with pytest.raises(InputError, match="Upgrade"):
         ledger.reserve("patients", epsilon=0.1, delta=0.0, purpose="opened before the upgrade")

@@ -86,9 +86,7 @@ def test_addresses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("postgresql://me:hunter2@db/ledger", "not supported yet"),
-        ("postgres://me:hunter2@db/ledger", "not supported yet"),
-        ("postgresql+psycopg://me:hunter2@db/ledger", "not supported yet"),
+        ("postgresql+psycopg://me:hunter2@db/ledger", r"begins with postgresql\+psycopg://"),
         ("mysql://me:hunter2@db/ledger", "begins with mysql://"),
         ("sqlite://ledger.db", "begins with sqlite://"),
         ("sqlite:///", "not the name of a file"),
@@ -294,7 +292,7 @@ def test_release_gives_everything_back_and_stays_in_the_history(ledger: Ledger) 
     reservation.release(reason="the file would not open")
     assert ledger.spent(NAME) == Cost(0.0, 0.0)
     (entry,) = ledger.entries(NAME)
-    assert (entry.state, entry.reserved, entry.counted) == ("released", Cost(1.0, 1e-6), Cost(0.0, 0.0))
+    assert (entry.state, entry.reserved, entry.counted) == ("returned", Cost(1.0, 1e-6), Cost(0.0, 0.0))
     last = ledger.history(NAME)[-1]
     assert (last.action, last.reservation, last.note) == ("release", entry.id, "the file would not open")
 
@@ -305,7 +303,7 @@ def test_a_reservation_is_settled_once(ledger: Ledger) -> None:
     committed.commit(epsilon=0.5)
     released.release(reason="not needed")
     lines = len(ledger.history())
-    for reservation, state in ((committed, "committed"), (released, "released")):
+    for reservation, state in ((committed, "committed"), (released, "returned")):
         with pytest.raises(InputError, match=f"was {state} at"):
             reservation.commit()
         with pytest.raises(InputError, match=f"was {state} at"):
@@ -379,7 +377,8 @@ def test_a_user_without_a_name_is_known_by_number(ledger: Ledger, monkeypatch: p
 
 
 COPY = (
-    "INTO history SELECT {id}, at, host, pid, user, action, dataset, reservation, {epsilon}, delta, note, certificate "
+    "INTO history SELECT {id}, at, host, pid, user, action, dataset, reservation, {epsilon}, delta, note, certificate, "
+    "detail, hash "
 )
 
 
@@ -483,7 +482,7 @@ class LedgerMachine(RuleBasedStateMachine):
             return None
         reservation.release(reason="nothing was drawn")
         self.counted[reservation.id] = Fraction(0), Fraction(0)
-        self.states[reservation.id] = "released"
+        self.states[reservation.id] = "returned"
         self.lines += 1
         return reservation
 

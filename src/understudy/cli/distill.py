@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,6 +47,10 @@ def distill(
     seed: Annotated[int, typer.Option(help="For the start and for samples; never for the noise.")] = 0,
     settings: SettingsOption = None,
     strict: StrictOption = False,
+    workspace: Annotated[
+        Path | None, typer.Option(help="Private folder (NAME.private) from which a killed run can be resumed.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
@@ -57,24 +62,32 @@ def distill(
     from understudy.tables.mending import mended
 
     check_ledger_options(ledger, dataset)
+    if resume and workspace is None:
+        raise InputError("--resume needs the --workspace of the run that is to go on.")
     folder = check_target(out)
     check_report(report)
     given = {"per_class": per_class, "random_state": seed}
     distiller = make(registry.get(method, "distilled"), epsilon, delta, given, settings or [])
     records, named, described, table = _read(data, target, classes, schema, strict)
-    with spending_of(distiller, purpose=f"{method} {out.name}", ledger=ledger, dataset=dataset) as run:
+    booked = {"ledger": ledger, "dataset": dataset, "workspace": workspace, "resume": resume}
+    with spending_of(distiller, purpose=f"{method} {out.name}", **booked) as run:
         with progress_bar(method, not as_json) as tell:
             distiller.fit(
                 records,
                 named,
                 described,
                 budget=run.budget if distiller.keeps_a_budget else None,
+                workspace=workspace,
+                resume=resume,
                 typed=table is None or table.typed,
                 progress=lambda done, total: tell(done, total, ""),
             )
+        run.still_ours()
         distiller.save(folder)
         files = _write(distiller.distilled_, folder)
         run.certificate = distiller.certificate_
+    if workspace is not None:
+        shutil.rmtree(workspace, ignore_errors=True)
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
     unfit = None if table is None else mended(table, distiller.domain_.schema)
     _report(distiller, folder, files, unfit, as_json)

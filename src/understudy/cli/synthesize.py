@@ -86,7 +86,7 @@ def synthesize(
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     purpose = f"{method} {out.name}"
-    with spending_of(generator, purpose=purpose, ledger=ledger, dataset=dataset, workspace=kept) as run:
+    with spending_of(generator, purpose=purpose, ledger=ledger, dataset=dataset, workspace=kept, resume=resume) as run:
         with progress_bar(method, not as_json) as tell:
             generator.fit(
                 table.frame,
@@ -100,9 +100,10 @@ def synthesize(
                     at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
                 ),
             )
+        run.still_ours()
         generator.save(folder)
         generator.sample_to(out, rows, random_state=seed)
-        run.certificate = generator.certificate_
+        run.certificate, run.interrupted = generator.certificate_, generator.interrupted_
     if ours and not generator.interrupted_:
         _remove(private)
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)

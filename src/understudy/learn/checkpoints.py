@@ -1,6 +1,8 @@
 """The private workspace of a run: checkpoints and a log of the answers that were drawn, for one's own eyes only.
 
     NAME.private/            mode 0700
+      lock                   held by the process that is at work here
+      ledger.json            the run in a ledger that this is, and the token that its holder must show
       run.json               which run this is: settings, schema, a keyed digest of the rows
       prelude.log            what was drawn before training, with what it was charged as
       steps-000120.log       what was drawn since iteration 120
@@ -22,19 +24,18 @@ import json
 import os
 import re
 import secrets
-import shutil
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from understudy.errors import InputError
+from understudy.learn.claims import LEDGER_NOTE, WorkspaceLock, check_vacant, open_private, strangers, write_private
 
 FORMAT = 1
-LEDGER_NOTE = "ledger.json"
-"""Which ledger a run is booked in: the one file that may be in a workspace before its run is."""
 _State = TypeVar("_State")
 
 
@@ -47,7 +48,8 @@ class Log:
         if path.exists():
             os.truncate(path, whole)
         self._next = 0
-        self._file = _open_private(path, os.O_APPEND | os.O_WRONLY | os.O_CREAT)
+        self._end = whole
+        self._file = open_private(path, os.O_WRONLY | os.O_CREAT)
 
     def draw(
         self, name: str, make: Callable[[], tuple[Mapping[str, Any], np.ndarray]]
@@ -64,11 +66,25 @@ class Log:
         header = {**facts, "name": name, "dtype": array.dtype.str, "shape": list(array.shape)}
         body = json.dumps(header).encode() + b"\n" + array.tobytes()
         frame = len(body).to_bytes(8, "little") + zlib.crc32(body).to_bytes(4, "little") + body
-        os.write(self._file, frame)
-        os.fsync(self._file)
-        self._entries.append((header, array))
-        self._next += 1
+        self._write(frame)
         return header, array, False
+
+    def _write(self, frame: bytes) -> None:
+        """All of it, on the disk, or none of it and an error: what is not written is not used."""
+        at = self._end
+        try:
+            left = memoryview(frame)
+            while left:
+                done = os.pwrite(self._file, left, at)
+                left, at = left[done:], at + done
+            os.fsync(self._file)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._end)
+            raise InputError(
+                f"cannot write {self._path}: {error.strerror or error}. The draw was not used. Make room, then resume."
+            ) from None
+        self._end = at
 
     def close(self) -> None:
         os.close(self._file)
@@ -79,40 +95,32 @@ class Workspace:
 
     def __init__(self, path: str | Path, identity: Mapping[str, Any], private: np.ndarray, *, resume: bool) -> None:
         self.path = Path(path)
-        if not self.path.name.endswith(".private"):
-            raise InputError(f"a workspace holds private things: name it {self.path.name}.private, not {self.path}.")
-        if (self.path / "run.json").exists():
-            if not resume:
-                raise InputError(
-                    f"{self.path} holds a run already. Resume it (`--resume`), or remove the folder to start anew: "
-                    "a new run is charged anew."
-                )
-            self._check(identity, private)
-        elif resume and self._strangers():
-            raise InputError(f"{self.path} holds no run to resume: it has no run.json. Is it the right folder?")
-        else:
-            self._create(identity, private)
-        self.prelude = Log(self.path / "prelude.log")
+        self._claim = WorkspaceLock(self.path)
+        try:
+            if (self.path / "run.json").exists():
+                if not resume:
+                    check_vacant(self.path)
+                self._check(identity, private)
+            elif resume and strangers(self.path, (LEDGER_NOTE,)):
+                raise InputError(f"{self.path} holds no run to resume: it has no run.json. Is it the right folder?")
+            else:
+                self._create(identity, private)
+            self.prelude = Log(self.path / "prelude.log")
+        except BaseException:
+            self._claim.release()
+            raise
         self.steps: Log | None = None
 
-    def _strangers(self) -> list[str]:
-        """What is in the folder without being a run."""
-        return sorted(p.name for p in self.path.iterdir() if p.name != LEDGER_NOTE) if self.path.exists() else []
-
     def _create(self, identity: Mapping[str, Any], private: np.ndarray) -> None:
-        if strange := self._strangers():
+        if strange := strangers(self.path, (LEDGER_NOTE,)):
             raise InputError(
                 f"{self.path} is no workspace of ours and is not empty (it has {strange[0]}): it would be removed at the "
                 "end. Name another folder, or move what is in it."
             )
-        try:
-            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.path.chmod(0o700)
-        except OSError as error:
-            raise InputError(f"cannot make the workspace {self.path}: {error.strerror or error}.") from None
+        self.path.chmod(0o700)
         key = secrets.token_hex(32)
         run = {"format": FORMAT, "key": key, "identity": _plain(identity), "digest": _digest(key, private)}
-        _write_private(self.path / "run.json", json.dumps(run, indent=1).encode())
+        write_private(self.path / "run.json", json.dumps(run, indent=1).encode())
 
     def _check(self, identity: Mapping[str, Any], private: np.ndarray) -> None:
         try:
@@ -166,7 +174,7 @@ class Workspace:
 
         arrays = {f"{i:06d}": _as_numpy(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
         name = f"state-{iteration:06d}.safetensors"
-        _write_private(self.path / name, save(arrays, {"history": json.dumps(history)}))
+        write_private(self.path / name, save(arrays, {"history": json.dumps(history)}))
         if self.steps is not None:
             self.steps.close()
         self.steps = Log(self.path / f"steps-{iteration:06d}.log")
@@ -183,10 +191,12 @@ class Workspace:
         self.prelude.close()
         if self.steps is not None:
             self.steps.close()
+        self._claim.release()
 
     def remove(self) -> None:
-        """Delete the private folder; for a run whose release is written."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Delete the run; for one that was refused before it drew anything."""
+        for left in strangers(self.path, (LEDGER_NOTE,)):
+            (self.path / left).unlink(missing_ok=True)
 
 
 def _read_entries(path: Path) -> tuple[int, list[tuple[dict[str, Any], np.ndarray]]]:
@@ -204,25 +214,6 @@ def _read_entries(path: Path) -> tuple[int, list[tuple[dict[str, Any], np.ndarra
         entries.append((header, np.frombuffer(raw, header["dtype"]).reshape(header["shape"])))
         start += 12 + size
     return start, entries
-
-
-def _open_private(path: Path, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _write_private(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".{secrets.token_hex(6)}-{path.name}")
-    try:
-        handle = _open_private(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}. The last checkpoint still stands.") from None
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _digest(key: str, private: np.ndarray) -> str:

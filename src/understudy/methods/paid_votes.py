@@ -198,7 +198,7 @@ def plan_run(
 def _unlimited(budget: Budget, events: Sequence[Event]) -> Budget:
     """A budget without a limit to speak of, with these events in it and the same noise."""
     whole = Budget(1e12, budget.delta, unsafe_noise_seed=budget.unsafe_noise_seed)
-    whole.noise = budget.noise
+    whole.noise, whole.guard = budget.noise, budget.guard
     whole.charge(*events)
     return whole
 

@@ -12,18 +12,28 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from understudy.errors import BudgetExceeded, InputError
 from understudy.privacy.accountant import Epsilon, compose, delta_left, merge, total_rdp
-from understudy.privacy.events import DeltaEvent, Event, NonPrivateEvent, check_delta, check_positive
+from understudy.privacy.events import (
+    DeltaEvent,
+    Event,
+    LaplaceEvent,
+    LNMaxEvent,
+    NonPrivateEvent,
+    check_delta,
+    check_positive,
+)
 from understudy.privacy.noise import NoiseSource, SystemNoise, UnsafeSeededNoise
 from understudy.privacy.rdp import DEFAULT_ORDERS, epsilon_to_rdp, rdp_to_epsilon
 
 # Two ways of adding the same costs may differ in the last places of a float.
 _ROUNDING = 1e-12
+# What costs an epsilon, or a delta, by itself.
+_PURE = (LaplaceEvent, LNMaxEvent, DeltaEvent)
 
 
 class Budget:
@@ -38,7 +48,10 @@ class Budget:
         self.epsilon = float(epsilon)
         self.delta = float(delta)
         self.unsafe_noise_seed = unsafe_noise_seed
-        self.noise: NoiseSource = SystemNoise() if unsafe_noise_seed is None else UnsafeSeededNoise(unsafe_noise_seed)
+        self.guard: Callable[[], None] | None = None
+        """Asked before every charge and every draw; raises where the run may not go on. Set by who holds a ledger."""
+        self._noise: NoiseSource = SystemNoise() if unsafe_noise_seed is None else UnsafeSeededNoise(unsafe_noise_seed)
+        self._loose = 0
         self._events: list[Event] = []
         self._held: list[Event] = []
         self._filter_order: float | None = None
@@ -46,6 +59,23 @@ class Budget:
 
     def __repr__(self) -> str:
         return f"Budget(epsilon={self.epsilon:g}, delta={self.delta:g}, events={len(self.events)})"
+
+    @property
+    def noise(self) -> NoiseSource:
+        """What mechanisms draw from: asked for at each draw, so that each draw asks the guard."""
+        if self.guard is not None:
+            self.guard()
+        return self._noise
+
+    @noise.setter
+    def noise(self, source: NoiseSource) -> None:
+        self._noise = source
+
+    def replace_noise(self, change: Callable[[NoiseSource], NoiseSource]) -> NoiseSource:
+        """Put another source in the place of the one there is, which is returned. Draws nothing."""
+        before = self._noise
+        self._noise = change(before)
+        return before
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -66,10 +96,30 @@ class Budget:
         """The limit less what was spent. Composition is not a sum: a charge that costs more alone may still fit."""
         return max(0.0, self.epsilon - self.spent().epsilon)
 
+    def cost_if_stopped(self) -> tuple[float, float]:
+        """The (epsilon, delta) of a run that ends here, however it was decided that it should end here.
+
+        Where it ends may depend on what was drawn. Sums of pure costs and of deltas hold all the same (basic composition of
+        adaptively chosen costs; Rogers, Roth, Ullman and Vadhan 2016). One charge that needs delta for its epsilon adds one
+        chance of failing, however the run branches before and after it, so its delta is counted once. With more of them,
+        or under a filter, nothing less than the limit is proved.
+        """
+        with self._lock:
+            events = self.events
+            if not events:
+                return 0.0, 0.0
+            if self._filter_order is not None or self._loose > 1:
+                return self.epsilon, self.delta
+            delta = self.delta if self._loose else _delta(events)
+            return min(compose(events, delta, cache=False).epsilon, self.epsilon), delta
+
     def charge(self, *events: Event) -> None:
         """Record events that are about to happen, or raise `BudgetExceeded` and record nothing."""
         with self._lock:
             self._admit(events)
+            if self.guard is not None:
+                self.guard()
+            self._loose += any(not isinstance(event, _PURE) for event in events)
             self._events = merge([*self._events, *events])
 
     def affords(self, *events: Event) -> bool:
@@ -89,7 +139,9 @@ class Budget:
                 self._filter_order = self._best_order(worst)
             try:
                 self._admit((worst,))
-            except BudgetExceeded:
+                if self.guard is not None:
+                    self.guard()
+            except (BudgetExceeded, InputError):
                 self._filter_order = before
                 raise
             self._held.append(worst)

@@ -1,4 +1,4 @@
-"""The nouns of a ledger: amounts, history lines, runs, datasets; and how a history adds up to them.
+"""The nouns of a ledger: amounts, history lines, runs, datasets.
 
 Nothing here knows where the history is kept.
 """
@@ -9,17 +9,54 @@ import json
 import math
 import os
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
+from datetime import date
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from understudy.errors import InputError
 
-Action = Literal["add", "reserve", "commit", "release"]
+Action = Literal[
+    "add",
+    "limit",
+    "request",
+    "approve",
+    "refuse",
+    "reserve",
+    "draw",
+    "resume",
+    "pause",
+    "commit",
+    "release",
+    "lose",
+    "settle",
+]
+State = Literal["reserved", "drawing", "committed", "returned", "lost"]
+
+ACTIONS: tuple[str, ...] = get_args(Action)
+FIRST = ("add", "limit", "request", "reserve")
+"""What belongs to no line before it."""
+ANSWERS = ("approve", "refuse")
+STATES: dict[str, State] = {
+    "reserve": "reserved",
+    "draw": "drawing",
+    "resume": "drawing",
+    "pause": "committed",
+    "commit": "committed",
+    "release": "returned",
+    "lose": "lost",
+    "settle": "lost",
+}
+NEXT: dict[str, tuple[str, ...]] = {
+    "reserve": ("draw", "resume", "pause", "commit", "release", "settle"),
+    "draw": ("resume", "pause", "commit", "lose", "settle"),
+    "resume": ("resume", "pause", "commit", "lose", "settle"),
+    "pause": ("resume",),
+    "lose": ("settle",),
+}
+"""What may follow what in the life of a run. Nothing follows a commit, a return, or what a person has settled."""
 
 
 class Cost(NamedTuple):
@@ -44,28 +81,58 @@ class HistoryLine(NamedTuple):
     delta: str
     note: str
     certificate: str | None
+    detail: str
+    """JSON of what only some lines say: a run's method, a limit's end."""
+    before: str
+    """The hash of the line before."""
+    hash: str
+
+    def says(self) -> dict[str, Any]:
+        """The detail as a dictionary."""
+        with suppress(ValueError):
+            said = json.loads(self.detail or "{}")
+            if isinstance(said, dict):
+                return cast(dict[str, Any], said)
+        raise Damage(f"the detail in line {self.id} of the history is not JSON")
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
     """One run against a dataset, and what it counts for.
 
-    `state` is `reserved` from the first moment, then `committed` or `released`. `counted` is what the entry
-    takes from the dataset: all of `reserved` until it is settled.
+    `state` goes from `reserved` to `drawing` before the first draw, and ends as `committed`, as `returned` (nothing was
+    drawn) or as `lost` (nobody can say what was). `counted` is what the run takes from the dataset: all of `reserved`
+    until it is settled. `open` is a run that may still go on. `token` is the digest of what its holder must show.
     """
 
     id: int
     dataset: str
-    state: Literal["reserved", "committed", "released"]
+    state: State
     reserved: Cost
     counted: Cost
     purpose: str
+    method: str
+    project: str | None
     host: str
     pid: int
     user: str
     started: str
     settled: str | None
+    reason: str
     certificate: dict[str, Any] | None
+    resumable: bool
+    token: str | None
+    last: Action
+    published: Cost
+    """What it had cost when its owner stopped it and published: it never counts for less."""
+
+    @property
+    def open(self) -> bool:
+        return bool({"commit", "resume"} & set(NEXT.get(self.last, ())))
+
+    def may(self, action: Action) -> bool:
+        """Whether a line of this kind may come next."""
+        return action in NEXT.get(self.last, ())
 
     def process_gone(self) -> bool | None:
         """Whether the process that made it is no more; None when that cannot be told from this host.
@@ -85,6 +152,32 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True)
+class Allowance:
+    """What a person or a project may spend of a dataset, until when, and what is left of that (rounded down)."""
+
+    who: str
+    limit: Cost
+    remaining: Cost
+    until: str | None
+
+
+@dataclass(frozen=True)
+class LedgerRequest:
+    """What somebody asked to be allowed beyond their limit; `answer` is who approved or refused it, and why."""
+
+    id: int
+    dataset: str
+    who: str
+    user: str
+    cost: Cost
+    purpose: str
+    until: str | None
+    at: str
+    state: Literal["waiting", "approved", "refused"]
+    answer: str
+
+
+@dataclass(frozen=True)
 class Dataset:
     """A named dataset: its limit, what is spent of it (rounded up), what is left (rounded down)."""
 
@@ -95,95 +188,18 @@ class Dataset:
     note: str
     added: str
     entries: tuple[LedgerEntry, ...]
+    until: str | None = None
+    allowances: tuple[Allowance, ...] = ()
+    requests: tuple[LedgerRequest, ...] = ()
+
+    def allowance(self, kind: Literal["person", "project"], name: str) -> Allowance | None:
+        """The limit of one person or project; where they have none, what `*` says of everybody."""
+        found = {one.who: one for one in self.allowances}
+        return found.get(f"{kind}:{name}") or found.get(f"{kind}:*")
 
 
 class Damage(Exception):
-    """The file holds something that no ledger writes."""
-
-
-def fold(lines: Sequence[HistoryLine]) -> tuple[Dataset, ...]:
-    """From the history to the present state of its datasets."""
-    settled = {line.reservation: line for line in lines if line.reservation is not None}
-    reserved: dict[str, dict[int, HistoryLine]] = {line.dataset: {} for line in lines if line.action == "add"}
-    for line in lines:
-        mine = reserved.get(line.dataset)
-        if mine is None or (line.reservation is not None and line.reservation not in mine):
-            raise Damage(f"line {line.id} of the history has lost the line it belongs to")
-        if line.action == "reserve":
-            mine[line.id] = line
-    return tuple(_state(line, reserved[line.dataset].values(), settled) for line in lines if line.action == "add")
-
-
-def _state(added: HistoryLine, reserved: Iterable[HistoryLine], settled: Mapping[int, HistoryLine]) -> Dataset:
-    entries = tuple(_entry(line, settled.get(line.id)) for line in reserved)
-    spent = [sum((_fraction(entry.counted[unit]) for entry in entries), Fraction(0)) for unit in (0, 1)]
-    limit = _recorded(added)
-    left = [_fraction(most) - total for most, total in zip(limit, spent, strict=True)]
-    if min(left) < 0:
-        raise Damage(f"dataset {added.dataset!r} has spent more than its limit")
-    return Dataset(
-        name=added.dataset,
-        limit=limit,
-        spent=Cost(*map(_up, spent)),
-        remaining=Cost(*map(_down, left)),
-        note=added.note,
-        added=added.at,
-        entries=entries,
-    )
-
-
-def _entry(reserve: HistoryLine, settle: HistoryLine | None) -> LedgerEntry:
-    last = settle or reserve
-    reserved, counted = _recorded(reserve), _recorded(last)
-    if counted.epsilon > reserved.epsilon or counted.delta > reserved.delta:
-        raise Damage(f"line {last.id} of the history settles for more than reservation {reserve.id} set aside")
-    try:
-        certificate = json.loads(last.certificate) if last.certificate else None
-    except ValueError as error:
-        raise Damage(f"the certificate in line {last.id} of the history is not JSON") from error
-    return LedgerEntry(
-        id=reserve.id,
-        dataset=reserve.dataset,
-        state="reserved" if settle is None else "committed" if settle.action == "commit" else "released",
-        reserved=reserved,
-        counted=counted,
-        purpose=reserve.note,
-        host=reserve.host,
-        pid=reserve.pid,
-        user=reserve.user,
-        started=reserve.at,
-        settled=settle.at if settle else None,
-        certificate=certificate,
-    )
-
-
-def _recorded(line: HistoryLine) -> Cost:
-    """The amounts of a line, if they are ones that a ledger writes."""
-    with suppress(TypeError, ValueError):
-        cost = Cost(float(line.epsilon), float(line.delta))
-        if all(math.isfinite(amount) and amount >= 0 for amount in cost) and cost.delta < 1:
-            return cost
-    raise Damage(f"line {line.id} of the history holds epsilon {line.epsilon!r} and delta {line.delta!r}")
-
-
-def _fraction(value: float) -> Fraction:
-    return Fraction(Decimal(repr(value)))
-
-
-def _down(exact: Fraction) -> float:
-    """The largest float whose decimal text is not above an exact amount."""
-    value = float(exact)
-    while _fraction(value) > exact:
-        value = math.nextafter(value, 0.0)
-    return value
-
-
-def _up(exact: Fraction) -> float:
-    """The smallest float whose decimal text is not below an exact amount."""
-    value = float(exact)
-    while _fraction(value) < exact:
-        value = math.nextafter(value, math.inf)
-    return value
+    """The ledger holds something that no ledger writes."""
 
 
 def check_cost(epsilon: object, delta: object, where: str) -> Cost:
@@ -227,3 +243,14 @@ def certificate_text(certificate: Mapping[str, Any] | None) -> str | None:
             f"commit: the certificate is not plain JSON ({error}). The reservation still counts in full. "
             f"Pass the dictionary that the certificate file holds, or None."
         ) from error
+
+
+def check_until(value: str | None, where: str) -> str | None:
+    """A day as 2027-12-31, the last on which something holds; or none."""
+    if value is None:
+        return None
+    with suppress(ValueError):
+        day = date.fromisoformat(value)
+        if day.isoformat() == value:
+            return value
+    raise InputError(f"{where} (={value!r}) must be a day, written like 2027-12-31.")

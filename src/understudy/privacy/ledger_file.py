@@ -1,58 +1,82 @@
-"""The SQLite file of a ledger: its tables, its locks, and SQLite's errors in words for people.
-
-Another home for a history (PostgreSQL) would offer the same beside it: transactions that take the write lock first,
-`append`, `names` and `lines`.
-"""
+"""The SQLite file of a ledger: its tables, its locks, and SQLite's errors in words for people."""
 
 from __future__ import annotations
 
 import getpass
 import os
-import socket
 import sqlite3
 import stat
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from understudy.errors import InputError
-from understudy.privacy.ledger_entries import Action, Cost, Damage, HistoryLine
+from understudy.privacy.ledger_entries import ACTIONS, ANSWERS, FIRST, Damage, HistoryLine
+from understudy.privacy.ledger_fold import fold
+from understudy.privacy.ledger_store import Head, Lease, chained, check_chain, check_lines
 
-VERSION = 1
+VERSION = 2
 _APPLICATION_ID = 0x554C4447  # "ULDG": tells a ledger from any other SQLite file
+# A draft of a ledger that is older than this was left by a process that died: making one takes milliseconds.
+_STALE_SECONDS = 3600.0
 
-# Amounts are text, because SQLite would sum floats. The insert trigger keeps the numbering without gaps and
-# stops INSERT OR REPLACE, which deletes rows without asking the delete trigger.
+
+def _quoted(words: tuple[str, ...]) -> str:
+    return ", ".join(f"'{word}'" for word in words)
+
+
+# Amounts are text, because SQLite would sum floats. The insert trigger keeps the numbering without gaps, also over lines
+# that somebody deleted, and stops INSERT OR REPLACE, which deletes rows without asking the delete trigger.
 _SCHEMA = (
-    """
+    f"""
     CREATE TABLE history (
         id INTEGER PRIMARY KEY,
         at TEXT NOT NULL,
         host TEXT NOT NULL,
         pid INTEGER NOT NULL,
         user TEXT NOT NULL,
-        action TEXT NOT NULL CHECK (action IN ('add', 'reserve', 'commit', 'release')),
+        action TEXT NOT NULL CHECK (action IN ({_quoted(ACTIONS)})),
         dataset TEXT NOT NULL,
         reservation INTEGER REFERENCES history (id),
         epsilon TEXT NOT NULL,
         delta TEXT NOT NULL,
         note TEXT NOT NULL,
         certificate TEXT,
-        CHECK ((reservation IS NULL) = (action IN ('add', 'reserve')))
+        detail TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        CHECK ((reservation IS NULL) = (action IN ({_quoted(FIRST)})))
     )
     """,
     "CREATE INDEX history_by_dataset ON history (dataset, id)",
     "CREATE INDEX history_by_reservation ON history (reservation)",
+    "CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), id INTEGER NOT NULL, hash TEXT NOT NULL)",
+    "INSERT INTO head VALUES (1, 0, '')",
     """
+    CREATE TABLE leases (
+        run INTEGER PRIMARY KEY REFERENCES history (id),
+        user TEXT NOT NULL,
+        place TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        began TEXT NOT NULL,
+        expires REAL NOT NULL
+    )
+    """,
+    f"""
     CREATE TRIGGER history_only_grows BEFORE INSERT ON history
-    WHEN NEW.id IS NOT (SELECT coalesce(max(id), 0) + 1 FROM history)
-      OR EXISTS (SELECT 1 FROM history WHERE reservation = NEW.reservation)
+    WHEN NEW.id IS NOT (SELECT id + 1 FROM head)
+      OR EXISTS (SELECT 1 FROM history WHERE id >= NEW.id)
+      OR EXISTS (SELECT 1 FROM history WHERE reservation = NEW.reservation
+                 AND action IN ('commit', 'release', 'settle', {_quoted(ANSWERS)}))
       OR (NEW.action = 'add' AND EXISTS (SELECT 1 FROM history WHERE dataset = NEW.dataset))
     BEGIN SELECT RAISE(ABORT, 'the history of a ledger only grows'); END
+    """,
+    """
+    CREATE TRIGGER history_has_a_head AFTER INSERT ON history
+    BEGIN UPDATE head SET id = NEW.id, hash = NEW.hash; END
     """,
     """
     CREATE TRIGGER history_is_not_rewritten BEFORE UPDATE ON history
@@ -65,13 +89,64 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {VERSION}",
 )
-_COLUMNS = "id, at, host, pid, user, action, dataset, reservation, epsilon, delta, note, certificate"
-_SELECT = f"SELECT {_COLUMNS} FROM history ORDER BY id"
-_SELECT_DATASET = f"SELECT {_COLUMNS} FROM history WHERE dataset = ? ORDER BY id"
-_SELECT_NAMES = "SELECT dataset FROM history WHERE action = 'add' ORDER BY id"
-_INSERT = (
-    f"INSERT INTO history ({_COLUMNS}) SELECT coalesce(max(id), 0) + 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM history"
+_OLD_COLUMNS = "id, at, host, pid, user, action, dataset, reservation, epsilon, delta, note, certificate"
+_COLUMNS = f"{_OLD_COLUMNS}, detail, hash"
+# Each line with the hash of the one before it, which is where the chain would show a gap.
+_SELECT = (
+    "SELECT h.id, h.at, h.host, h.pid, h.user, h.action, h.dataset, h.reservation, h.epsilon, h.delta, h.note, "
+    "h.certificate, h.detail, coalesce(p.hash, ''), h.hash FROM history h LEFT JOIN history p ON p.id = h.id - 1"
 )
+_INSERT = f"INSERT INTO history ({_COLUMNS}) VALUES ({', '.join('?' * 14)})"
+
+
+@dataclass(frozen=True)
+class FileBook:
+    """The ledger in a file within one transaction."""
+
+    connection: sqlite3.Connection
+
+    def now(self) -> float:
+        return time.time()
+
+    def user(self) -> str:
+        try:
+            return getpass.getuser()
+        except (ImportError, KeyError, OSError):  # the user of a container often has no name
+            return f"uid {os.getuid()}"
+
+    def head(self) -> Head:
+        row = self.connection.execute("SELECT id, hash FROM head").fetchone()
+        if row is None:
+            raise Damage("it has lost the head of its history")
+        return Head(*row)
+
+    def names(self) -> list[str]:
+        rows = self.connection.execute("SELECT dataset FROM history WHERE action = 'add' ORDER BY id")
+        return [row[0] for row in rows]
+
+    def lines(self, dataset: str | None = None) -> list[HistoryLine]:
+        if dataset is None:
+            found = [HistoryLine(*row) for row in self.connection.execute(f"{_SELECT} ORDER BY h.id")]
+            check_chain(found, self.head())
+            return found
+        rows = self.connection.execute(f"{_SELECT} WHERE h.dataset = ? ORDER BY h.id", (dataset,))
+        found = [HistoryLine(*row) for row in rows]
+        check_lines(found)
+        return found
+
+    def insert(self, line: HistoryLine) -> None:
+        self.connection.execute(_INSERT, (*line[:-2], line.hash))
+
+    def lease(self, run: int) -> Lease | None:
+        row = self.connection.execute("SELECT * FROM leases WHERE run = ?", (run,)).fetchone()
+        return None if row is None else Lease(*row)
+
+    def keep(self, lease: Lease) -> None:
+        values = (lease.run, lease.user, lease.place, lease.pid, lease.began, lease.expires)
+        self.connection.execute("INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def drop(self, run: int) -> None:
+        self.connection.execute("DELETE FROM leases WHERE run = ?", (run,))
 
 
 @dataclass(frozen=True)
@@ -81,6 +156,10 @@ class LedgerFile:
     path: Path
     timeout: float
 
+    @property
+    def address(self) -> str:
+        return str(self.path)
+
     def create(self) -> bool:
         """Make the file, mode 0600; False when something is already there.
 
@@ -88,6 +167,7 @@ class LedgerFile:
         """
         if os.path.lexists(self.path):
             return False
+        self._remove_stale()
         try:
             handle, name = tempfile.mkstemp(prefix=".ledger-", dir=self.path.parent)
         except OSError as error:
@@ -118,12 +198,32 @@ class LedgerFile:
                 Path(name + suffix).unlink(missing_ok=True)
         return True
 
-    def check(self) -> None:
-        """Refuse a file that is no ledger or is damaged."""
-        with self.transaction("read") as connection:
+    def open(self) -> None:
+        """Refuse a file that is no ledger or is damaged; bring a ledger of version 1 up to this one, history and all."""
+        with self._transaction("read", migrate=False) as connection:
             problem = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
             if problem != "ok":
                 raise Damage(problem)
+            version = _version(connection)
+            if version == VERSION:
+                FileBook(connection).lines()
+        if version != VERSION:
+            with self.transaction("write"):
+                pass
+
+    def grant(self, user: str, role: str) -> None:
+        del user, role
+        raise InputError(
+            f"The ledger {self.path} is a file: who may write it may do everything. Say who may with the permissions of "
+            f"the file and its folder, or keep the ledger in PostgreSQL."
+        )
+
+    def _remove_stale(self) -> None:
+        """Drafts that a killed process left behind."""
+        with suppress(OSError):
+            for left in self.path.parent.glob(".ledger-*"):
+                if time.time() - left.stat().st_mtime > _STALE_SECONDS:
+                    left.unlink(missing_ok=True)
 
     @contextmanager
     def connection(self) -> Generator[sqlite3.Connection]:
@@ -135,8 +235,13 @@ class LedgerFile:
             yield connection
 
     @contextmanager
-    def transaction(self, kind: Literal["read", "write"]) -> Generator[sqlite3.Connection]:
+    def transaction(self, kind: Literal["read", "write"]) -> Generator[FileBook]:
         """One transaction on its own connection: kept when the block ends well, undone otherwise."""
+        with self._transaction(kind) as connection:
+            yield FileBook(connection)
+
+    @contextmanager
+    def _transaction(self, kind: Literal["read", "write"], *, migrate: bool = True) -> Generator[sqlite3.Connection]:
         self._check_file()
         try:
             with self.connection() as connection:
@@ -144,6 +249,12 @@ class LedgerFile:
                     # The write lock comes first: what is read under it is still true when it is acted on.
                     connection.execute("BEGIN IMMEDIATE" if kind == "write" else "BEGIN")
                     self._check_version(connection)
+                    if migrate and _version(connection) == 1:
+                        if kind == "read":
+                            raise InputError(
+                                f"The ledger {self.path} has version 1. Open it again to bring it up to date."
+                            )
+                        _migrate(connection)
                     yield connection
                     connection.execute("COMMIT")
                 except BaseException:
@@ -173,9 +284,11 @@ class LedgerFile:
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        version = _version(connection)
         if application != _APPLICATION_ID:
             raise self._foreign()
+        if version < 1:
+            raise Damage(f"it says that its version is {version}")
         if version > VERSION:
             raise InputError(
                 f"The ledger {self.path} has version {version}; this Understudy knows versions up to "
@@ -214,49 +327,34 @@ class LedgerFile:
         )
 
 
-def append(
-    connection: sqlite3.Connection,
-    action: Action,
-    dataset: str,
-    cost: Cost,
-    note: str,
-    reservation: int | None = None,
-    certificate: str | None = None,
-) -> int:
-    """Add a line, signed with host, process, user and time; its number."""
-    try:
-        user = getpass.getuser()
-    except (ImportError, KeyError, OSError):  # the user of a container often has no name
-        user = f"uid {os.getuid()}"
-    at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    who = (at, socket.gethostname(), os.getpid(), user)
-    what = (action, dataset, reservation, repr(cost.epsilon), repr(cost.delta), note, certificate)
-    return cast(int, connection.execute(_INSERT, who + what).lastrowid)
+def _version(connection: sqlite3.Connection) -> int:
+    return connection.execute("PRAGMA user_version").fetchone()[0]
 
 
-def names(connection: sqlite3.Connection) -> list[str]:
-    """The datasets, oldest first."""
-    return [row[0] for row in connection.execute(_SELECT_NAMES)]
-
-
-def lines(connection: sqlite3.Connection, dataset: str | None = None) -> list[HistoryLine]:
-    """The history, oldest first; of one dataset, or all of it."""
-    cursor = connection.execute(_SELECT) if dataset is None else connection.execute(_SELECT_DATASET, (dataset,))
-    return [HistoryLine(*row) for row in cursor]
+def _migrate(connection: sqlite3.Connection) -> None:
+    """From version 1, which had no chain: the same lines in the same order, each with its hash."""
+    rows = connection.execute(f"SELECT {_OLD_COLUMNS} FROM history ORDER BY id").fetchall()
+    for trigger in ("history_only_grows", "history_is_not_rewritten", "history_is_not_deleted"):
+        connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+    connection.execute("DROP TABLE history")
+    for statement in _SCHEMA:
+        connection.execute(statement)
+    book = FileBook(connection)
+    for row in rows:
+        line = HistoryLine(*row, detail="", before=book.head().hash, hash="")
+        book.insert(line._replace(hash=chained(line)))
+    # What version 1 would have refused must not become right by being written down again.
+    fold(book.lines())
 
 
 def ledger_path(url: str | os.PathLike[str]) -> Path:
     """The file that a path or an address like `sqlite:///path` means."""
     text = os.fspath(url)
     scheme, separator, rest = text.partition("://")
-    if separator and scheme.startswith("postgres"):
-        raise InputError(
-            f"A ledger in PostgreSQL ({scheme}://) is not supported yet. Give the path of a file, or sqlite:///path."
-        )
     if separator and (scheme != "sqlite" or not rest.startswith("/")):
         raise InputError(
-            f"A ledger cannot be at an address that begins with {scheme}://. Give the path of a file, or "
-            f"sqlite:///path (sqlite:////path for one that starts at the root)."
+            f"A ledger cannot be at an address that begins with {scheme}://. Give the path of a file, "
+            f"sqlite:///path (sqlite:////path for one that starts at the root), or postgresql://host/database."
         )
     path = rest[1:] if separator else text
     if not path or "\0" in path:

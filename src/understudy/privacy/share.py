@@ -16,7 +16,7 @@ class BudgetShare(Budget):
 
     def __init__(self, whole: Budget, epsilon: float, delta: float | None = None) -> None:
         super().__init__(epsilon, whole.delta if delta is None else delta, unsafe_noise_seed=whole.unsafe_noise_seed)
-        self.noise = whole.noise
+        self._noise, self.guard = whole._noise, whole.guard
         self._whole = whole
 
     def charge(self, *events: Event) -> None:

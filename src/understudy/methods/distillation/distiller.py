@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 
-from understudy.errors import InputError
+from understudy.errors import BudgetExceeded, InputError
 from understudy.images import BLANK, ImageDataset
+from understudy.learn.checkpoints import Workspace
 from understudy.learn.krr import KernelRidge, one_hot
 from understudy.methods.distillation.domain import Domain, ImageDomain, TableDomain, restore
 from understudy.methods.distillation.training import Regression, Support
@@ -21,7 +26,9 @@ from understudy.release.bundle import Bundle
 from understudy.release.driver import Run
 from understudy.release.estimator import Estimator
 from understudy.release.intake import Intake, check_table, take_in, with_classes
+from understudy.release.replay import logged
 from understudy.tables import Schema
+from understudy.tables.io import as_frame
 
 Tell = Callable[[int, int], None]
 
@@ -112,6 +119,8 @@ class Distiller(Estimator):
         schema: Schema | None = None,
         *,
         budget: Budget | None = None,
+        workspace: str | Path | None = None,
+        resume: bool = False,
         progress: Tell | None = None,
         typed: bool = True,
         strict: bool = False,
@@ -121,9 +130,51 @@ class Distiller(Estimator):
         What a table's schema does not say is paid for at a share of epsilon. `budget` may hold earlier charges for the
         same data. No table is refused for what its rows say: cells that do not fit are missing, "other" or clipped, and a
         row without a class is blank; `strict` refuses instead, which tells something about the rows.
+
+        In `workspace`, a folder named `*.private`, all noisy answers are logged; with `resume` a run that was killed is
+        repeated with those, and draws and pays for what is left.
         """
         self._check_settings()
         paying = self._budget(budget)
+        files = None if workspace is None else self._workspace(data, target, schema, workspace, resume)
+        try:
+            with nullcontext() if files is None else logged(paying, files.prelude):
+                return self._fit(data, target, schema, paying, progress, typed, strict)
+        except (InputError, BudgetExceeded):
+            if files is not None and files.untouched:
+                files.remove()  # refused before the first draw: there is no run to resume
+            raise
+        finally:
+            if files is not None:
+                files.close()
+
+    def _workspace(
+        self, data: Any, target: str | None, schema: Schema | None, path: str | Path, resume: bool
+    ) -> Workspace:
+        """Touches private data: a keyed digest of the records tells whether a run is resumed on the same ones."""
+        if self.random_state is None:
+            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
+        if isinstance(data, ImageDataset):
+            parts = [np.ascontiguousarray(part).tobytes() for part in (data.images, data.labels)]
+        else:
+            hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
+            parts = [hashing.hash_pandas_object(as_frame(data), index=False).to_numpy().tobytes()]
+        digest = np.frombuffer(b"".join(hashlib.sha256(part).digest() for part in parts), dtype=np.uint8)
+        said = {} if schema is None else schema.to_dict()
+        identity = {**self._settings(), "method": self.method, "records": len(data), "target": target, **said}
+        return Workspace(path, identity, digest, resume=resume)
+
+    def _fit(
+        self,
+        data: Any,
+        target: str | None,
+        schema: Schema | None,
+        paying: Budget,
+        progress: Tell | None,
+        typed: bool,
+        strict: bool,
+    ) -> Self:
+        """Touches private data: take the records in, learn, and certify what the budget was charged."""
         records = self._take_in(data, target, schema, paying, progress, typed, strict)
         learnt = self.learn(records)
         self._ready(learnt.domain, learnt.support)

@@ -1,0 +1,580 @@
+"""What a ledger holds to wherever it is kept: runs, leases, the chain, limits, and all of it under kills and crowds."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from benchmarks import faults
+from benchmarks.postgres_server import Server
+from benchmarks.result import read
+from understudy.errors import BudgetExceeded, InputError
+from understudy.privacy import Budget, DeltaEvent, Event, GaussianEvent, LaplaceEvent, Ledger, NoisyCounts, ledger_store
+from understudy.privacy.ledger import Cost
+from understudy.release import spending as spending_module
+from understudy.release.spending import PROJECT, spending
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks and signals")
+
+
+@pytest.fixture
+def book(ledger_url: str) -> Ledger:
+    made = Ledger.create(ledger_url)
+    made.add_dataset("d", epsilon=3.0, delta=1e-5)
+    return made
+
+
+def in_a_new_process(script: str, url: str) -> str:
+    before = "import os, signal, sys, time\nfrom understudy.errors import *\nfrom understudy.privacy import *\n"
+    before += "from understudy.release.spending import spending\nurl = sys.argv[1]\n"
+    words = [sys.executable, "-c", before + script, url]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, -9), done.stderr
+    return done.stdout
+
+
+# Runs
+
+
+def test_the_life_of_a_run(book: Ledger, ledger_url: str) -> None:
+    with spending(1.0, 1e-6, purpose="ages", method="counts", ledger=ledger_url, dataset="d") as run:
+        (entry,) = book.entries("d")
+        assert (entry.id, entry.state, entry.method, entry.open) == (run.run, "reserved", "counts", True)
+        NoisyCounts(0.5).release([1, 2], run.budget)
+        assert book.entries("d")[0].state == "drawing"
+    assert [line.action for line in book.history()] == ["add", "reserve", "draw", "commit"]
+    assert book.entries("d")[0].state == "committed"
+    assert book.spent("d") == Cost(1.0, 1e-6)
+
+
+def give_up(book: Ledger) -> None:
+    """What a person does who believes that the machine of the last run is gone."""
+    entry = book.entries("d")[-1]
+    with book._store.transaction("write") as open_book:  # pyright: ignore[reportPrivateUsage]
+        open_book.drop(entry.id)
+    book.settle(entry.id, reason="its machine is gone")
+
+
+def test_the_ledger_is_told_before_anything_is_drawn(book: Ledger, ledger_url: str) -> None:
+    """A run that was settled by somebody else draws nothing more, publishes nothing and commits nothing."""
+
+    def run_on() -> None:
+        with spending(1.0, 0.0, purpose="ages", ledger=ledger_url, dataset="d") as run:
+            give_up(book)
+            with pytest.raises(InputError, match="was lost at"):
+                NoisyCounts(0.5).release([1, 2], run.budget)
+            assert run.budget.events == ()
+            with pytest.raises(InputError, match="was lost at"):
+                run.still_ours()
+
+    with pytest.raises(InputError, match="was lost at"):
+        run_on()
+    assert [line.action for line in book.history()] == ["add", "reserve", "settle"]
+
+
+def test_each_draw_asks_once_its_lease_is_old(book: Ledger, ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(spending_module, "_clock", lambda: clock[0])
+
+    def run_on() -> None:
+        with spending(1.0, 0.0, purpose="ages", ledger=ledger_url, dataset="d") as run:
+            NoisyCounts(0.25).release([1, 2], run.budget)
+            give_up(book)
+            _ = run.budget.noise  # lately renewed: nobody else can have it yet
+            clock[0] += ledger_store.LEASE_SECONDS
+            _ = run.budget.noise  # a draw that was paid for asks as well
+            raise AssertionError("it went on")
+
+    with pytest.raises(InputError, match="was lost at"):
+        run_on()
+    assert [line.action for line in book.history()] == ["add", "reserve", "draw", "settle"]
+
+
+def test_what_failed_is_settled_at_what_it_was_charged(book: Ledger, ledger_url: str) -> None:
+    def fail(*charge: Event) -> None:
+        with spending(1.0, 1e-6, purpose="fails", ledger=ledger_url, dataset="d") as run:
+            if charge:
+                run.budget.charge(*charge)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert (book.entries("d")[-1].state, book.spent("d")) == ("returned", Cost(0.0, 0.0))
+    with pytest.raises(ZeroDivisionError):
+        fail(LaplaceEvent(0.25), DeltaEvent(1e-7, "a share"))
+    assert (book.entries("d")[-1].state, book.spent("d")) == ("committed", Cost(0.25, 1e-7))
+    assert book.history()[-1].note == "failed; settled at what it was charged"
+
+
+def test_what_a_budget_has_cost_wherever_it_stops() -> None:
+    budget = Budget(2.0, 1e-5)
+    assert budget.cost_if_stopped() == (0.0, 0.0)
+    budget.charge(LaplaceEvent(0.25))
+    budget.charge(LaplaceEvent(0.25), DeltaEvent(1e-7, "a share"))
+    assert budget.cost_if_stopped() == (0.5, 1e-7)
+    budget.charge(GaussianEvent(20.0))
+    epsilon, delta = budget.cost_if_stopped()
+    assert (epsilon, delta) == (budget.spent().epsilon, 1e-5)
+    assert 0.5 < epsilon < 1
+    budget.charge(GaussianEvent(20.0))
+    assert budget.cost_if_stopped() == (2.0, 1e-5), (
+        "two charges that need delta: where it stopped may depend on the first"
+    )
+
+
+def test_runs_of_dead_processes_are_settled_by_the_next(book: Ledger, ledger_url: str) -> None:
+    """Before the first draw a run cost nothing; after it nobody knows, so it counts."""
+    for draws in (False, True):
+        in_a_new_process(
+            f"with spending(1.0, 1e-6, purpose='dies', ledger=url, dataset='d') as run:\n"
+            f"    NoisyCounts(0.5).release([1, 2], run.budget) if {draws} else None\n"
+            f"    os.kill(os.getpid(), signal.SIGKILL)\n",
+            ledger_url,
+        )
+    assert [entry.state for entry in book.entries("d")] == ["returned", "drawing"]
+    book.reserve("d", epsilon=1.0, delta=0.0, purpose="the next")
+    first, second, _ = book.entries("d")
+    assert (first.state, first.counted) == ("returned", Cost(0.0, 0.0))
+    assert (second.state, second.counted, second.open) == ("lost", Cost(1.0, 1e-6), False)
+    with pytest.raises(InputError, match="which is less"):
+        book.settle(second.id, reason="it published more", epsilon=2.0)
+    book.settle(second.id, reason="nothing left the machine", epsilon=0.0, delta=0.0)
+    assert book.spent("d") == Cost(1.0, 0.0)
+
+
+def test_a_lease_elsewhere_holds_until_it_ends(book: Ledger, ledger_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a process on another machine only the time tells that it is dead."""
+    monkeypatch.setattr(ledger_store, "here", lambda: "elsewhere")
+    far = book.reserve("d", epsilon=1.0, delta=0.0, purpose="far away", leased=True)
+    far.begin()
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="on elsewhere"):
+        book.settle(far.id, reason="I cannot see it")
+    with pytest.raises(InputError, match="is held by process"):
+        far.commit()
+    monkeypatch.setattr(ledger_store, "here", lambda: "elsewhere")
+    monkeypatch.setattr(ledger_store, "LEASE_SECONDS", -1.0)
+    far.renew()
+    monkeypatch.undo()
+    book.reserve("d", epsilon=1.0, delta=0.0, purpose="the next")
+    assert book.entries("d")[0].state == "lost"
+    monkeypatch.setattr(ledger_store, "here", lambda: "elsewhere")
+    with pytest.raises(InputError, match="was lost at"):
+        far.renew()
+
+
+def test_a_run_that_was_stopped_and_published_never_counts_for_less(book: Ledger) -> None:
+    held = book.reserve("d", epsilon=1.0, delta=0.0, purpose="run", resumable=True)
+    held.begin()
+    held.commit(epsilon=0.5, resumable=True)
+    again = book.resume(held.id, held.token, "changed", dataset="d", epsilon=1.0, delta=0.0)
+    assert (again.epsilon, book.spent("d").epsilon) == (0.5, 0.5)
+    with pytest.raises(InputError, match="is not ours"):
+        held.renew()
+    again.leave()
+    with pytest.raises(InputError, match=r"was stopped and published at 0\.5"):
+        book.settle(held.id, reason="it went no further", epsilon=0.1)
+    book.settle(held.id, reason="it went no further")
+    assert book.spent("d").epsilon == 0.5
+
+
+def test_a_process_is_told_from_a_later_one_with_its_number() -> None:
+    mine = os.getpid()
+    assert not ledger_store.is_gone(mine, ledger_store.began(mine))
+    assert not ledger_store.is_gone(mine, ""), "where the system does not say when it began, it lives"
+    if ledger_store.began(mine):
+        assert ledger_store.is_gone(mine, "1")
+    with subprocess.Popen([sys.executable, "-c", ""]) as other:
+        other.wait()
+    assert ledger_store.is_gone(other.pid, "")
+
+
+def test_the_token_is_not_in_the_ledger(book: Ledger) -> None:
+    held = book.reserve("d", epsilon=1.0, delta=0.0, purpose="run")
+    assert held.token not in repr(held)
+    assert all(held.token not in str(line) for line in book.history())
+    with pytest.raises(InputError, match="is not the run of this workspace"):
+        book.resume(held.id, "guessed", "x", dataset="d", epsilon=1.0, delta=0.0)
+
+
+def test_a_drawing_run_is_not_given_back(book: Ledger) -> None:
+    held = book.reserve("d", epsilon=1.0, delta=0.0, purpose="run")
+    held.begin()
+    with pytest.raises(InputError, match="something may have been drawn"):
+        held.release(reason="I would like it back")
+    held.commit(epsilon=0.5)
+    assert book.spent("d").epsilon == 0.5
+
+
+# The chain
+
+
+def test_a_head_that_was_written_down_shows_what_was_taken_out(book: Ledger) -> None:
+    heads = [str(book.head())]
+    for _ in range(3):
+        book.reserve("d", epsilon=0.1, delta=0.0, purpose="run").commit()
+        heads.append(str(book.head()))
+    for head in heads:
+        assert str(book.check(head)) == heads[-1]
+    number, _, _ = heads[-1].partition(":")
+    with pytest.raises(InputError, match="rolled back or replaced"):
+        book.check(f"{number}:{'0' * 64}")
+    with pytest.raises(InputError, match="rolled back or replaced"):
+        book.check(f"{int(number) + 1}:{'0' * 64}")
+    for nonsense in ("", "7", "x:y", "7:abc"):
+        with pytest.raises(InputError, match="is no head"):
+            book.check(nonsense)
+
+
+def test_edits_of_a_file_are_noticed() -> None:
+    found = faults.tampering({"flips": 60}, [7])[0]
+    assert found["flips_noticed"] > 50
+    assert found["flips_accepted"] == found["edits_accepted"] == found["rollbacks_accepted"] == 0
+
+
+# Limits of people and projects
+
+
+def as_user(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(getpass, "getuser", lambda: name)
+
+
+def test_limits_of_people_and_projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = str(tmp_path / "ledger.db")
+    book = Ledger.create(url)
+    book.add_dataset("d", epsilon=3.0, delta=1e-5)
+    book.set_limit("d", epsilon=1.0, delta=1e-6, person="*", reason="for each of us")
+    book.set_limit("d", epsilon=0.3, delta=0.0, project="maps", reason="a small one")
+    as_user(monkeypatch, "ada")
+    book.reserve("d", epsilon=1.0, delta=0.0, purpose="all of mine")
+    with pytest.raises(BudgetExceeded, match="by person ada"):
+        book.reserve("d", epsilon=0.1, delta=0.0, purpose="more")
+    as_user(monkeypatch, "bob")
+    monkeypatch.setenv(PROJECT, "maps")
+    with spending(0.3, 0.0, purpose="a map", ledger=url, dataset="d"):
+        pass
+    with pytest.raises(BudgetExceeded, match="by project maps"), spending(
+        0.1, 0.0, purpose="a map", ledger=url, dataset="d"
+    ):  # fmt: skip
+        pass
+    monkeypatch.delenv(PROJECT)
+    book.reserve("d", epsilon=0.7, delta=0.0, purpose="the rest of mine")
+    assert {one.who: one.remaining.epsilon for one in book.dataset("d").allowances} == {
+        "person:*": 1.0, "project:maps": 0.0, "person:ada": 0.0, "person:bob": 0.0,
+    }  # fmt: skip
+    with pytest.raises(InputError, match="not of both"):
+        book.set_limit("d", epsilon=1.0, delta=0.0, person="ada", project="maps", reason="?")
+
+
+def test_the_limit_of_a_dataset_is_raised_with_a_reason_and_never_below_what_is_spent(book: Ledger) -> None:
+    book.reserve("d", epsilon=3.0, delta=0.0, purpose="all of it").commit()
+    with pytest.raises(InputError, match="has spent already"):
+        book.set_limit("d", epsilon=2.0, delta=1e-5, reason="less")
+    with pytest.raises(InputError, match="reason"):
+        book.set_limit("d", epsilon=4.0, delta=1e-5, reason="")
+    book.set_limit("d", epsilon=4.0, delta=1e-5, reason="the board agreed on 3 May")
+    book.reserve("d", epsilon=1.0, delta=0.0, purpose="more")
+    with pytest.raises(BudgetExceeded):
+        book.reserve("d", epsilon=0.1, delta=0.0, purpose="too much")
+    last = book.history()[-2]
+    assert (last.action, last.note) == ("limit", "the board agreed on 3 May")
+
+
+def test_limits_end(book: Ledger) -> None:
+    today = datetime.now(UTC).date()
+    past, future = (today - timedelta(days=2)).isoformat(), (today + timedelta(days=2)).isoformat()
+    book.add_dataset("old", epsilon=1.0, delta=0.0, until=past)
+    with pytest.raises(InputError, match=f"held until {past}"):
+        book.reserve("old", epsilon=0.1, delta=0.0, purpose="late")
+    book.set_limit("old", epsilon=1.0, delta=0.0, reason="for two days more", until=future)
+    book.set_limit("old", epsilon=0.5, delta=0.0, person="*", reason="for a while", until=past)
+    with pytest.raises(InputError, match="could be spent until"):
+        book.reserve("old", epsilon=0.1, delta=0.0, purpose="late")
+    book.set_limit("old", epsilon=0.5, delta=0.0, person="*", reason="longer", until=future)
+    book.reserve("old", epsilon=0.1, delta=0.0, purpose="in time")
+    for wrong in ("tomorrow", "2027-2-3", "20270203", "2027-02-30"):
+        with pytest.raises(InputError, match="must be a day"):
+            book.add_dataset("new", epsilon=1.0, delta=0.0, until=wrong)
+
+
+def test_a_request_waits_for_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = Ledger.create(tmp_path / "ledger.db")
+    book.add_dataset("d", epsilon=3.0, delta=1e-5)
+    book.set_limit("d", epsilon=0.0, delta=0.0, person="*", reason="nothing without a word")
+    as_user(monkeypatch, "ada")
+    with pytest.raises(BudgetExceeded):
+        book.reserve("d", epsilon=1.0, delta=1e-6, purpose="a table for the press")
+    asked = book.request("d", epsilon=1.0, delta=1e-6, purpose="a table for the press")
+    other = book.request("d", epsilon=2.0, delta=0.0, purpose="and another")
+    with pytest.raises(InputError, match="your own"):
+        book.answer(asked, approve=True, reason="I think so")
+    with pytest.raises(BudgetExceeded):
+        book.reserve("d", epsilon=1.0, delta=1e-6, purpose="not yet")
+    as_user(monkeypatch, "bob")
+    assert book.answer(asked, approve=True, reason="seen").state == "approved"
+    assert book.answer(other, approve=False, reason="too much").state == "refused"
+    with pytest.raises(InputError, match="approved already"):
+        book.answer(asked, approve=False, reason="I changed my mind")
+    with pytest.raises(InputError, match="no request 99"):
+        book.answer(99, approve=True, reason="?")
+    with pytest.raises(BudgetExceeded):
+        book.reserve("d", epsilon=1.0, delta=1e-6, purpose="not mine")
+    as_user(monkeypatch, "ada")
+    book.reserve("d", epsilon=1.0, delta=1e-6, purpose="a table for the press")
+    with pytest.raises(BudgetExceeded):
+        book.reserve("d", epsilon=0.1, delta=0.0, purpose="more")
+
+
+# Kills and crowds
+
+
+def test_32_processes_never_overspend_and_lose_no_run(book: Ledger, ledger_url: str) -> None:
+    book.add_dataset("shared", epsilon=1.0, delta=0.0)
+    out = in_a_new_process(
+        """
+go, ready = os.pipe()
+children = []
+for worker in range(32):
+    child = os.fork()
+    if child == 0:
+        os.close(ready)
+        os.read(go, 1)  # all begin when the parent closes its end
+        ledger = Ledger(url, timeout=1500)
+        try:
+            r = ledger.reserve("shared", epsilon=0.1, delta=0.0, purpose=f"worker {worker}", leased=True)
+            r.begin()
+            r.commit(epsilon=0.1)
+        except BudgetExceeded:
+            os._exit(3)
+        os._exit(0)
+    children.append(child)
+os.close(ready)
+print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+""",
+        ledger_url,
+    )
+    codes = [int(word) for word in out.split()]
+    assert (codes.count(0), codes.count(3)) == (10, 22), codes
+    assert book.spent("shared").epsilon == 1.0
+    assert [entry.state for entry in book.entries("shared")] == ["committed"] * 10
+    book.check()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_killed_workers_lose_nothing_overspend_nothing_and_publish_nothing_twice(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    running: Server | None = None if kind == "sqlite" else request.getfixturevalue("postgres")
+    url = str(tmp_path / "ledger.db") if running is None else running.database("killed")
+    Ledger.create(url).add_dataset("d0", epsilon=faults.LIMIT, delta=0.0)
+    for kill in faults.kill_workers(url, tmp_path, 16, seed=3):
+        if running is not None and kill == 8:
+            running.stop("immediate")
+            running.start()
+    found = faults.judge(url, tmp_path)
+    assert found["published"] > 0
+    assert (found["lost_charges"], found["overspent"], found["double_releases"]) == (0, 0, 0), found
+
+
+def test_the_page_shows_what_was_measured() -> None:
+    root = Path(__file__).parents[2]
+    runs = read(root / "benchmarks" / "results" / "faults-full.json").table("runs")
+    page = (root / "docs" / "ledger-guarantees.md").read_text("utf-8")
+    for row in runs:
+        assert all(row[name] in (0, None) for name in ("lost_charges", "overspent", "double_releases"))
+        for names in (
+            ("runs", "published", "resumed"),
+            ("committed", "returned", "lost"),
+            ("processes", "granted", "refused"),
+        ):
+            if row[names[0]] is not None:
+                assert f"| {', '.join(str(row[name]) for name in names)} |" in page
+    flips = runs[-1]
+    assert f"Of {flips['flips']} changed digits in a ledger's file {flips['flips_noticed']} were noticed" in page
+    assert flips["flips_accepted"] == flips["edits_accepted"] == flips["rollbacks_accepted"] == 0
+
+
+# A ledger of version 1
+
+VERSION_1 = """
+CREATE TABLE history (
+    id INTEGER PRIMARY KEY, at TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, user TEXT NOT NULL,
+    action TEXT NOT NULL CHECK (action IN ('add', 'reserve', 'commit', 'release')), dataset TEXT NOT NULL,
+    reservation INTEGER REFERENCES history (id), epsilon TEXT NOT NULL, delta TEXT NOT NULL, note TEXT NOT NULL,
+    certificate TEXT, CHECK ((reservation IS NULL) = (action IN ('add', 'reserve')))
+);
+CREATE INDEX history_by_dataset ON history (dataset, id);
+CREATE INDEX history_by_reservation ON history (reservation);
+CREATE TRIGGER history_is_not_rewritten BEFORE UPDATE ON history
+BEGIN SELECT RAISE(ABORT, 'the history of a ledger is never rewritten'); END;
+CREATE TRIGGER history_is_not_deleted BEFORE DELETE ON history
+BEGIN SELECT RAISE(ABORT, 'the history of a ledger is never deleted'); END;
+PRAGMA application_id = 0x554C4447;
+PRAGMA user_version = 1;
+INSERT INTO history VALUES
+    (1, '2025-01-01T10:00:00.000+00:00', 'ward', 7, 'ada', 'add', 'd', NULL, '3.0', '1e-05', 'letters', NULL),
+    (2, '2025-01-02T10:00:00.000+00:00', 'ward', 8, 'ada', 'reserve', 'd', NULL, '1.0', '1e-06', 'first', NULL),
+    (3, '2025-01-02T11:00:00.000+00:00', 'ward', 8, 'ada', 'commit', 'd', 2, '0.5', '0.0', '', '{"epsilon": 0.5}'),
+    (4, '2025-01-03T10:00:00.000+00:00', 'ward', 9, 'bob', 'reserve', 'd', NULL, '1.0', '0.0', 'died', NULL),
+    (5, '2025-01-04T10:00:00.000+00:00', 'ward', 10, 'bob', 'reserve', 'd', NULL, '0.5', '0.0', 'not needed', NULL),
+    (6, '2025-01-04T11:00:00.000+00:00', 'ward', 10, 'bob', 'release', 'd', 5, '0.0', '0.0', 'wrong table', NULL);
+"""
+
+
+@pytest.fixture
+def version_1(tmp_path: Path) -> Path:
+    connection = sqlite3.connect(tmp_path / "old.db")
+    connection.executescript(VERSION_1)
+    connection.close()
+    (tmp_path / "old.db").chmod(0o640)
+    return tmp_path / "old.db"
+
+
+def test_a_ledger_of_version_1_is_brought_up_to_date_with_its_history(version_1: Path) -> None:
+    connection = sqlite3.connect(version_1)
+    before = connection.execute("SELECT * FROM history ORDER BY id").fetchall()
+    connection.close()
+    book = Ledger(version_1)
+    assert [tuple(line[:12]) for line in book.history()] == before
+    assert [(entry.state, entry.counted) for entry in book.entries("d")] == [
+        ("committed", Cost(0.5, 0.0)), ("reserved", Cost(1.0, 0.0)), ("returned", Cost(0.0, 0.0)),
+    ]  # fmt: skip
+    assert book.spent("d") == Cost(1.5, 0.0)
+    assert version_1.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(version_1.parent) == ["old.db"]
+    head = str(book.head())
+    assert str(Ledger(version_1).check(head)) == head, "it is brought up to date once"
+    book.settle(4, reason="Bob says that nothing left the machine", epsilon=0.0)
+    book.reserve("d", epsilon=2.5, delta=1e-6, purpose="the rest").commit()
+    assert [line.id for line in book.history()] == list(range(1, 10))
+
+
+def test_a_damaged_ledger_of_version_1_stays_as_it_is(version_1: Path) -> None:
+    connection = sqlite3.connect(version_1)
+    connection.executescript("DROP TRIGGER history_is_not_rewritten; UPDATE history SET epsilon = '9.0' WHERE id = 3")
+    connection.close()
+    before = version_1.read_bytes()
+    with pytest.raises(InputError, match="is damaged"):
+        Ledger(version_1)
+    assert version_1.read_bytes() == before
+
+
+def test_drafts_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    left, fresh = tmp_path / ".ledger-old", tmp_path / ".ledger-new"
+    left.write_text("half")
+    fresh.write_text("half")
+    os.utime(left, (0, 0))
+    Ledger.create(tmp_path / "ledger.db")
+    assert sorted(os.listdir(tmp_path)) == [".ledger-new", "ledger.db"]
+
+
+# PostgreSQL alone
+
+
+@pytest.fixture
+def office(postgres: Server) -> Callable[[str], str]:
+    """The address of a ledger for each user, all of it in one database."""
+    import psycopg
+
+    url = postgres.database(f"office{os.urandom(4).hex()}")
+    Ledger.create(url).add_dataset("d", epsilon=3.0, delta=1e-5)
+    with psycopg.connect(url, autocommit=True) as connection:
+        for name in ("rita", "sam", "sue", "stella", "nobody in particular"):
+            exists = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (name,)).fetchone()
+            if not exists:
+                connection.execute(f'CREATE ROLE "{name}" LOGIN')  # pyright: ignore
+    book = Ledger(url)
+    for name, role in (("rita", "reader"), ("sam", "spender"), ("sue", "spender"), ("stella", "steward")):
+        book.grant(name, role)
+    return lambda user: url.replace("//office@", f"//{user.replace(' ', '%20')}@")
+
+
+def test_the_server_says_who_may_do_what(office: Callable[[str], str]) -> None:
+    rita, sam, sue, stella = (Ledger(office(name)) for name in ("rita", "sam", "sue", "stella"))
+    with pytest.raises(InputError, match="does not let you"):
+        Ledger(office("nobody in particular"))
+    assert rita.spent("d") == Cost(0.0, 0.0)
+    calls: list[Callable[[], object]] = [
+        lambda: rita.reserve("d", epsilon=0.1, delta=0.0, purpose="run"),
+        lambda: sam.add_dataset("mine", epsilon=9.0, delta=0.0),
+        lambda: sam.set_limit("d", epsilon=9.0, delta=0.0, reason="I need it"),
+        lambda: sam.grant("sam", "steward"),
+        lambda: stella.grant("sam", "steward"),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match="does not let you"):
+            call()
+    held = sam.reserve("d", epsilon=1.0, delta=0.0, purpose="run")
+    assert sam.entries("d")[0].user == "sam"
+    with pytest.raises(InputError, match="does not let you"):
+        sue.settle(held.id, reason="I would like it back", epsilon=0.0)
+    asked = sam.request("d", epsilon=1.0, delta=0.0, purpose="more")
+    with pytest.raises(InputError, match="does not let you"):
+        sue.answer(asked, approve=True, reason="a friend")
+    assert stella.answer(asked, approve=True, reason="seen").state == "approved"
+    stella.set_limit("d", epsilon=4.0, delta=1e-5, reason="the board agreed")
+    stella.settle(held.id, reason="Sam's machine is gone", epsilon=0.5)
+    assert rita.spent("d").epsilon == 0.5
+    assert [line.user for line in rita.history()] == ["office", "sam", "sam", "stella", "stella", "stella"]
+
+
+def test_sql_by_hand_does_not_rewrite_the_history(office: Callable[[str], str]) -> None:
+    import psycopg
+
+    sam = Ledger(office("sam"))
+    sam.reserve("d", epsilon=1.0, delta=0.0, purpose="run").begin()
+    line = "'2025', 'h', 1, '{user}', '{action}', 'd', {of}, '0.0', '0.0', '', NULL, '', 'x'"
+    for user, statement in (
+        ("sam", "UPDATE understudy.history SET epsilon = '0.0'"),
+        ("sam", "DELETE FROM understudy.history"),
+        ("sam", "UPDATE understudy.head SET id = 0"),
+        ("sam", "INSERT INTO understudy.people VALUES ('sam', 'steward')"),
+        ("sam", f"INSERT INTO understudy.history VALUES (4, {line.format(user='sam', action='release', of=2)})"),
+        ("sue", f"INSERT INTO understudy.history VALUES (4, {line.format(user='sue', action='commit', of=2)})"),
+        ("sue", f"INSERT INTO understudy.history VALUES (4, {line.format(user='sam', action='commit', of=2)})"),
+        ("sam", f"INSERT INTO understudy.history VALUES (4, {line.format(user='sam', action='limit', of='NULL')})"),
+        ("sam", f"INSERT INTO understudy.history VALUES (9, {line.format(user='sam', action='reserve', of='NULL')})"),
+        ("office", "DELETE FROM understudy.history"),
+        ("office", "TRUNCATE understudy.history CASCADE"),
+    ):
+        with psycopg.connect(office(user)) as connection, pytest.raises(psycopg.Error):
+            connection.execute(statement)  # pyright: ignore
+    with psycopg.connect(office("office"), autocommit=True) as connection:  # an owner who means harm is noticed
+        connection.execute("ALTER TABLE understudy.history DISABLE TRIGGER ALL")
+        connection.execute("UPDATE understudy.history SET epsilon = '0.1' WHERE id = 2")
+    with pytest.raises(InputError, match="is damaged: line 2 of the history"):
+        Ledger(office("rita"))
+
+
+def test_addresses_and_errors_show_no_password(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from understudy.privacy.ledger_postgres import LedgerDatabase
+
+    for url in (
+        "postgresql://me:hunter2@db.office/ledger",
+        "postgresql://me@db.office/ledger?password=hunter2&sslmode=require",
+        "postgresql://me@db.office/ledger?sslmode=require&password=hunter2",
+    ):
+        assert "hunter2" not in LedgerDatabase(url, 1.0).address + repr(LedgerDatabase(url, 1.0))
+    with pytest.raises(InputError, match="There is no ledger at"):
+        Ledger(postgres.database("empty"))
+    with pytest.raises(InputError, match="cannot be reached") as caught:
+        Ledger("postgresql://me:hunter2@127.0.0.1:1/ledger", timeout=1.0)
+    assert "hunter2" not in str(caught.value)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(InputError, match=r"understudy\[postgres\]"):
+        Ledger("postgresql://me:hunter2@db.office/ledger")
+
+
+def test_a_file_has_no_roles(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a file"):
+        Ledger.create(tmp_path / "ledger.db").grant("ada", "spender")
+    shutil.rmtree(tmp_path)
