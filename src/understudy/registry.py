@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from understudy.errors import InputError
+from understudy.untrusted import damaged
 from understudy.wording import did_you_mean
 
 Kind = Literal["generator", "classifier", "distilled"]
@@ -119,10 +120,8 @@ def load(path: str | Path) -> Any:
     entry = find(bundle.method)
     if entry is None:
         raise InputError(f"{path} was made by method {bundle.method!r}, which is not known here: update understudy.")
-    try:
+    with damaged(path):
         return entry.load().from_bundle(bundle)
-    except KeyError as error:
-        raise InputError(f"{path} lacks {error}: the release is damaged. Copy it again.") from None
 
 
 for _entry in (

@@ -19,14 +19,18 @@ def verify(
     """Recompute a certificate's epsilon from its events, without the data; exit code 2 if anything does not hold."""
     from understudy.errors import InputError
     from understudy.privacy.certificate import Certificate, json_schema
+    from understudy.release.bundle import check_folder, read_bundle
 
     if schema:
         print_json(json_schema())
         return
     if file is None:
         raise InputError("name the certificate to verify: `understudy verify release/certificate.json`.")
-    path = file / "certificate.json" if file.is_dir() else file
-    certificate = Certificate.load(path)
+    if file.is_dir():
+        check_folder(file)
+        certificate = read_bundle(file).certificate
+    else:
+        certificate = Certificate.load(file)
     recomputed = certificate.verify()
     body = certificate.body
     result = {
@@ -46,7 +50,7 @@ def verify(
         print_json(result)
         return
     promise = f"(epsilon, delta) = ({certificate.epsilon:.6g}, {certificate.delta:g})"
-    title = f"{path}: holds. {promise}, recomputed from its events"
+    title = f"{file}: holds. {promise}, recomputed from its events"
     rows = [[e["mechanism"], ", ".join(f"{k}={v}" for k, v in e.items() if k != "mechanism")] for e in body["events"]]
     print_table(title, ["event", "parameters"], rows)
     if stated := body.get("gaussian_dp"):

@@ -5,18 +5,21 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from understudy.errors import InputError
+from understudy.untrusted import check_expansion, open_regular
 
 MISSING = ("", "NA", "NaN")
 LONGEST_LINE = 16 * 2**20
+MOST_COLUMNS = 20_000
 _BLOCK_LIMIT = 2**31 - 1
 
 
@@ -54,7 +57,10 @@ def read_csv(path: Path, *, typed: bool = True) -> pa.Table:
 def _header(path: Path) -> list[str]:
     opener = gzip.open if path.name.lower().endswith(".gz") else open
     with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file), [])
+        try:
+            return next(csv.reader(file), [])
+        except csv.Error as error:
+            raise InputError(f"{path}: the header line cannot be read: {error}.") from None
 
 
 def _scan(path: Path) -> int:
@@ -70,6 +76,8 @@ def _scan(path: Path) -> int:
                 f"{path}: a line of more than {LONGEST_LINE >> 20} MB (no end of line after byte {size}). "
                 "A CSV has one line for each row; is this another kind of file?"
             )
+        if size == 0 and (columns := _first_line(chunk).count(b",") + 1) > MOST_COLUMNS:
+            raise InputError(f"{path}: the header has {columns:,} columns; at most {MOST_COLUMNS:,} are read.")
         if (nul := chunk.find(b"\0")) >= 0:
             raise InputError(
                 f"{path}: a zero byte at offset {size + nul}; this is not text. Is it another kind of file?"
@@ -89,10 +97,15 @@ def _scan(path: Path) -> int:
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    packed = path.name.lower().endswith(".gz")
+    unpacked = 0
     try:
-        with opener(path, "rb") as file:
-            while chunk := file.read(LONGEST_LINE):
+        with open_regular(path) as file, gzip.open(file) if packed else nullcontext(file) as stream:
+            stored = os.fstat(file.fileno()).st_size
+            while chunk := stream.read(LONGEST_LINE):
+                unpacked += len(chunk)
+                if packed:
+                    check_expansion(path, stored, unpacked)
                 yield chunk
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path}: the compressed file is damaged: {error}. Copy or download it again.") from None
@@ -111,15 +124,17 @@ def _check_start(path: Path, chunk: bytes) -> None:
             raise InputError(f"{path} is {what} (its first bytes say so), not UTF-8 text. {hint}")
     if not chunk.removeprefix(codecs.BOM_UTF8).strip():
         raise InputError(f"{path} holds only white space: there is not even a header line.")
-    header = ""
-    with suppress(UnicodeDecodeError):
-        header = chunk[:LONGEST_LINE].splitlines()[0].decode()
+    header = _first_line(chunk).decode(errors="replace")
     for separator, word in ((";", "semicolons"), ("\t", "tabs")):
         if "," not in header and separator in header:
             raise InputError(
                 f"{path}: the header has {word} and no comma. Save it with commas, or read it with "
                 f"pandas.read_csv(..., sep={separator!r}) and pass the frame."
             )
+
+
+def _first_line(chunk: bytes) -> bytes:
+    return chunk.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").splitlines()[0]
 
 
 def _refuse_encoding(path: Path, offset: int, byte: int) -> None:

@@ -14,7 +14,8 @@ from pyarrow import feather, parquet
 
 from understudy.errors import InputError
 from understudy.files import check_writable, whole_file
-from understudy.tables.csv_file import read_csv
+from understudy.tables.csv_file import MOST_COLUMNS, read_csv
+from understudy.untrusted import check_expansion, open_regular
 from understudy.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -129,13 +130,15 @@ def _read_file(path: Path, typed: bool, empty_allowed: bool) -> pd.DataFrame:
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file.")
     try:
-        if path.stat().st_size == 0:
-            raise InputError(f"{path} is empty.")
+        with open_regular(path) as file:
+            if (stored := os.fstat(file.fileno()).st_size) == 0:
+                raise InputError(f"{path} is empty.")
         if suffix in (".csv", ".csv.gz"):
             table = read_csv(path, typed=typed)
         elif suffix in (".parquet", ".pq"):
             # ParquetFile reads one file; read_table would look for partitions in the folders' names.
             with parquet.ParquetFile(path) as file:
+                _check_cells(path, stored, file.metadata.num_rows, file.metadata.num_columns)
                 table = file.read()
         else:
             table = feather.read_table(os.fspath(path))
@@ -147,6 +150,13 @@ def _read_file(path: Path, typed: bool, empty_allowed: bool) -> pd.DataFrame:
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
     return _checked(_from_arrow(table, str(path)), str(path), empty_allowed)
+
+
+def _check_cells(path: Path, stored: int, rows: int, columns: int) -> None:
+    """Equal values take next to nothing in a Parquet file, and eight bytes each once they are read."""
+    if columns > MOST_COLUMNS:
+        raise InputError(f"{path} has {columns:,} columns; at most {MOST_COLUMNS:,} are read.")
+    check_expansion(path, stored, 8 * rows * columns)
 
 
 def _neighbour(path: Path) -> str:

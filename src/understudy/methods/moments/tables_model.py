@@ -14,6 +14,7 @@ from understudy.methods.moments.label_model import LabelModel, fit_label_model
 from understudy.methods.moments.mixture import Mixture, class_counts, fit_mixture
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import Budget, PairTables
+from understudy.release.arrays import fitting
 from understudy.tables.coordinates import Bins
 
 # Rows that the label model learns from; they are the mixture's own, so more of them cost only time.
@@ -62,10 +63,16 @@ class TablesModel:
         return found
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], bins: Bins) -> TablesModel:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], bins: Bins, classes: int | None) -> TablesModel:
+        """What `arrays` gave, from whoever; None stands for any number of classes."""
         sizes = tuple(bins.sizes)
-        labels = LabelModel(arrays["effects"], sizes) if "effects" in arrays else None
-        return cls(bins, Mixture(arrays["chances"], arrays["weights"], sizes), labels, arrays["ratio"])
+        ratio = fitting(arrays, "ratio", classes, shares=True)
+        chances = fitting(arrays, "chances", None, sum(sizes), least=0.0)
+        weights = fitting(arrays, "weights", len(ratio), len(chances), shares=True)
+        labels = None
+        if "effects" in arrays:
+            labels = LabelModel(fitting(arrays, "effects", sum(sizes) + 1, len(ratio)), sizes)
+        return cls(bins, Mixture(chances, weights, sizes), labels, ratio / ratio.sum())
 
 
 def measure(
