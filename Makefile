@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test test-slow check docs bench-quick lock clean peers
+.PHONY: demo test test-slow fuzz check docs bench-quick lock sbom audit-deps clean peers
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Understudy needs Python 3.11 or newer; say PYTHON=python3.11 make ..."; exit 2; }
@@ -31,6 +31,10 @@ docs: $(STAMP)
 	$(BIN)/python docs/check.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation is in site/index.html"
+
+# A million crafted files, each kind in processes of its own: about 25 processor minutes. An interrupted run goes on.
+fuzz: $(STAMP)
+	$(BIN)/python -m benchmarks run fuzz --size full
 
 bench-quick: $(STAMP)
 	$(BIN)/python -m benchmarks run accounting ensemble demo --out .benchmarks

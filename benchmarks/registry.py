@@ -42,6 +42,7 @@ PAGES: dict[str, dict[str, str]] = {
         "accounting": "accounting:BENCHMARK",
         "audit": "audit:BENCHMARK",
         "coordinates": "coordinates:BENCHMARK",
+        "fuzz": "fuzz:BENCHMARK",
         "demo": "demo:BENCHMARK",
     },
 }

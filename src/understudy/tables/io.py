@@ -142,14 +142,17 @@ def _read_file(path: Path, typed: bool, empty_allowed: bool) -> pd.DataFrame:
                 table = file.read()
         else:
             table = feather.read_table(os.fspath(path))
+        if suffix not in (".csv", ".csv.gz"):
+            table.validate(full=True)  # lengths and offsets that point outside of the file
+        frame = _from_arrow(table, str(path))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}.{_neighbour(path)}") from None
-    except pa.ArrowException as error:
-        reason = str(error).rstrip(".")
+    except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
+        reason = str(error).rstrip(".")[:500]
         raise InputError(f"{path} is not a whole {suffix} file: {reason}. Copy or make it again.") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-    return _checked(_from_arrow(table, str(path)), str(path), empty_allowed)
+    return _checked(frame, str(path), empty_allowed)
 
 
 def _check_cells(path: Path, stored: int, rows: int, columns: int) -> None:
