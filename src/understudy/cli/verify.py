@@ -13,22 +13,35 @@ from understudy.cli.app import Json, app, print_json, print_table
 @app.command()
 def verify(
     file: Annotated[Path | None, typer.Argument(help="A certificate, or the folder of a release.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="The signer's public key: the folder must be signed with it.")
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of certificates and stop.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Recompute a certificate's epsilon from its events, without the data; exit code 2 if anything does not hold."""
+    """Recompute a certificate's epsilon from its events, without the data; exit code 2 if anything does not hold.
+
+    Of a folder everything is checked: each file against the manifest, that nothing was added, and the signature.
+    """
     from understudy.errors import InputError
     from understudy.privacy.certificate import Certificate, json_schema
     from understudy.release.bundle import check_folder, read_bundle
+    from understudy.release.signature import SIGNATURE, check_signature
 
     if schema:
         print_json(json_schema())
         return
     if file is None:
         raise InputError("name the certificate to verify: `understudy verify release/certificate.json`.")
+    signed = None
     if file.is_dir():
-        check_folder(file)
-        certificate = read_bundle(file).certificate
+        check_folder(file, beside=[SIGNATURE])
+        bundle = read_bundle(file)
+        certificate = bundle.certificate
+        if key is not None:
+            signed = check_signature(bundle, file, key)
+    elif key is not None:
+        raise InputError("--key needs the folder of a release: a signature is about all of its files.")
     else:
         certificate = Certificate.load(file)
     recomputed = certificate.verify()
@@ -45,6 +58,7 @@ def verify(
         "sanitised": body["sanitised"],
         "events": body["events"],
         "assumed_public": body["assumed_public"],
+        "signed_by": signed,
     }
     if as_json:
         print_json(result)
@@ -56,4 +70,8 @@ def verify(
     if stated := body.get("gaussian_dp"):
         typer.echo(f"Gaussian differential privacy: mu = {stated['mu']:.4g}, delta = {stated['delta']:.3g} aside.")
     typer.echo(f"Neighbours: {body['neighbours']}. Unit: {body['unit']}.")
+    if signed is not None:
+        typer.echo(f"Signed with the key that you gave ({signed}).")
+    elif (file / SIGNATURE).exists():
+        typer.echo("There is a signature, which was not checked: say whose it should be with --key.")
     typer.echo("Assumed public: " + "; ".join(body["assumed_public"]) + ".")

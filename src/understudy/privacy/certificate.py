@@ -21,7 +21,7 @@ from functools import lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from understudy._version import __version__
 from understudy.errors import InputError
@@ -217,9 +217,9 @@ class Certificate:
                 raise InputError(f"{where}: `{name}` has more than {_MOST_ENTRIES} entries; no certificate has that.")
         from jsonschema.exceptions import best_match
 
-        error: Any = best_match(_validator().iter_errors(stated))
+        error = cast(Any, best_match(_validator().iter_errors(stated)))
         if error is not None:
-            place = "/".join(str(part)[:100] for part in error.absolute_path) or "the top"
+            place = "/".join(f"{part}"[:100] for part in error.absolute_path) or "the top"
             raise InputError(f"{where} is no valid certificate: at {place}: {error.message[:300]}.")
         checksum = stated.pop("checksum")
         if checksum != _checksum(stated):

@@ -17,7 +17,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,8 @@ class Bundle:
     arrays: Mapping[str, np.ndarray]
     certificate: Certificate
     schema: Schema | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Of a release that was read: the SHA-256 of each of its files."""
 
 
 def check_target(path: str | Path) -> Path:
@@ -110,12 +112,12 @@ def read_bundle(path: str | Path) -> Bundle:
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: a release is the folder that `--out` made.")
     try:
-        text = read_bytes(folder / MANIFEST, most=_LARGEST_MANIFEST, inside=True).decode("utf-8")
+        data = {MANIFEST: read_bytes(folder / MANIFEST, most=_LARGEST_MANIFEST, inside=True)}
+        text = data[MANIFEST].decode("utf-8")
     except (OSError, UnicodeDecodeError):
         raise InputError(f"{folder} holds no readable {MANIFEST}: it is not a release, or it is damaged.") from None
     where = str(folder / MANIFEST)
     manifest = _checked(strict_json(text, where=where), folder)
-    data: dict[str, bytes] = {}
     for name, most in _LARGEST.items():
         try:
             data[name] = read_bytes(child(folder, name), most=most, inside=True)
@@ -135,6 +137,7 @@ def read_bundle(path: str | Path) -> Bundle:
         arrays=read_arrays(data[ARRAYS], where=str(folder / ARRAYS)),
         certificate=certificate,
         schema=None if schema is None else Schema.from_dict(schema, where=f"{where}, schema"),
+        digests={name: hashlib.sha256(each).hexdigest() for name, each in data.items()},
     )
 
 
