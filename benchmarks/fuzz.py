@@ -18,6 +18,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,9 @@ def good(kind: str, methods: Sequence[str] | None = None) -> list[Files]:
 
             write_npz(worlds.pictures(6), folder / "images.npz")
         return [{file.name: file.read_bytes()} for file in sorted(folder.iterdir())]
+
+
+_good = lru_cache(maxsize=None)(good)
 
 
 def _read(folder: Path) -> Files:
@@ -180,7 +184,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     found: list[Measured] = []
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
         store = Path(name)
-        seeds = good(settings["kind"], settings.get("methods"))
+        seeds = _good(settings["kind"], tuple(settings["methods"]) if "methods" in settings else None)
         plain = [{name: data.hex() for name, data in files.items()} for files in seeds]
         (store / "seeds.json").write_text(json.dumps(plain))
         for repeat in repeats:
@@ -212,7 +216,7 @@ def parts(size: Size, repeats: int) -> list[Part]:
     shares = {"release": 10_000, "certificate": 15_000, "schema": 25_000, "table": 25_000, "images": 25_000}
     methods: dict[str, Any] = {"methods": list(QUICK)} if size == "quick" else {}
     return [
-        Part(kind, "benchmarks.fuzz:measure", {"kind": kind, "files": count if size == "full" else count // 50} | (methods if kind == "release" else {}), repeats, together=repeats)
+        Part(kind, "benchmarks.fuzz:measure", {"kind": kind, "files": count if size == "full" else count // 50} | (methods if kind == "release" else {}), repeats)
         for kind, count in shares.items()
     ]  # fmt: skip
 
