@@ -39,7 +39,7 @@ def distill(
     as_json: Json = False,
 ) -> None:
     """Distil a private table or image set into a few records that train a model."""
-    from understudy.release.bundle import check_target
+    from understudy.release.bundle import add_files, check_target
     from understudy.release.spending import check_ledger_options, spending_of
 
     check_ledger_options(ledger, dataset)
@@ -60,6 +60,7 @@ def distill(
             )
         distiller.save(folder)
         files = _write(distiller.distilled_, folder)
+        add_files(folder, files)
         run.certificate = distiller.certificate_
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
     _report(distiller, folder, files, as_json)

@@ -35,8 +35,8 @@ def verify(
         raise InputError("name the certificate to verify: `understudy verify release/certificate.json`.")
     signed = None
     if file.is_dir():
-        check_folder(file, beside=[SIGNATURE])
         bundle = read_bundle(file)
+        check_folder(file, bundle, beside=[SIGNATURE])
         certificate = bundle.certificate
         if key is not None:
             signed = check_signature(bundle, file, key)

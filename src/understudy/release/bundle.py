@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ import numpy as np
 
 from understudy._version import __version__
 from understudy.errors import InputError
+from understudy.files import write_text
 from understudy.privacy import Certificate
 from understudy.privacy.certificate import LARGEST_FILE
 from understudy.release.arrays import read_arrays
@@ -34,9 +36,9 @@ from understudy.wording import listed
 
 FORMAT = 1
 ARRAYS, CERTIFICATE, MANIFEST = "arrays.safetensors", "certificate.json", "manifest.json"
-_LARGEST_MANIFEST = 32 * 2**20
+_LARGEST_MANIFEST, _MOST_FILES = 32 * 2**20, 16
 _LARGEST = {ARRAYS: 256 * 2**20, CERTIFICATE: LARGEST_FILE}
-"""The files that a manifest names, and how long each may be."""
+"""The files that every manifest names, and how long each may be."""
 
 
 @dataclass(frozen=True)
@@ -119,12 +121,7 @@ def read_bundle(path: str | Path) -> Bundle:
     where = str(folder / MANIFEST)
     manifest = _checked(strict_json(text, where=where), folder)
     for name, most in _LARGEST.items():
-        try:
-            data[name] = read_bytes(child(folder, name), most=most, inside=True)
-        except OSError as error:
-            raise InputError(f"{folder / name} cannot be read: {error.strerror}. Copy the release again.") from None
-        if _digest(data[name]) != manifest["files"][name]:
-            raise InputError(f"{folder / name} is damaged: its checksum is not the one in the manifest. Copy it again.")
+        data[name] = _read_checked(folder, name, most, manifest["files"][name])
     try:
         certificate = Certificate.parse(data[CERTIFICATE].decode("utf-8"), where=str(folder / CERTIFICATE))
     except UnicodeDecodeError as error:
@@ -137,14 +134,20 @@ def read_bundle(path: str | Path) -> Bundle:
         arrays=read_arrays(data[ARRAYS], where=str(folder / ARRAYS)),
         certificate=certificate,
         schema=None if schema is None else Schema.from_dict(schema, where=f"{where}, schema"),
-        digests={name: hashlib.sha256(each).hexdigest() for name, each in data.items()},
+        digests={
+            MANIFEST: hashlib.sha256(data[MANIFEST]).hexdigest(),
+            **{name: digest.removeprefix("sha256:") for name, digest in manifest["files"].items()},
+        },
     )
 
 
-def check_folder(path: str | Path, *, beside: Sequence[str] = ()) -> None:
-    """Refuse a release folder that holds anything but the files of its manifest and those named in `beside`."""
+def check_folder(path: str | Path, bundle: Bundle, *, beside: Sequence[str] = ()) -> None:
+    """Refuse a release folder that holds anything but the files of its manifest and those named in `beside`.
+
+    `bundle` is what was read from it; the files that reading it left out are checked here.
+    """
     folder = Path(path)
-    known = {MANIFEST, *_LARGEST, *beside}
+    known = {*bundle.digests, *beside}
     with os.scandir(folder) as entries:
         more = sorted(itertools.islice((entry.name for entry in entries if entry.name not in known), 1000))
     if more:
@@ -152,6 +155,26 @@ def check_folder(path: str | Path, *, beside: Sequence[str] = ()) -> None:
             f"{folder} holds {listed(more, 5)}, which the manifest does not name and nothing vouches for. Take out what "
             "does not belong to the release."
         )
+    for name in sorted(set(bundle.digests) - {MANIFEST, *_LARGEST}):
+        _read_checked(folder, name, _LARGEST[ARRAYS], "sha256:" + bundle.digests[name])
+
+
+def add_files(path: str | Path, names: Sequence[str]) -> None:
+    """Name further files of a release in its manifest, with their checksums: as public as the rest, made from it alone."""
+    folder = Path(path)
+    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    manifest["files"] |= {name: _digest((folder / name).read_bytes()) for name in names}
+    write_text(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+
+def _read_checked(folder: Path, name: str, most: int, digest: str) -> bytes:
+    try:
+        data = read_bytes(child(folder, name), most=most, inside=True)
+    except OSError as error:
+        raise InputError(f"{folder / name} cannot be read: {error.strerror}. Copy the release again.") from None
+    if _digest(data) != digest:
+        raise InputError(f"{folder / name} is damaged: its checksum is not the one in the manifest. Copy it again.")
+    return data
 
 
 def _checked(manifest: Any, folder: Path) -> dict[str, Any]:
@@ -170,10 +193,13 @@ def _checked(manifest: Any, folder: Path) -> dict[str, Any]:
             raise InputError(f"{where} lacks or garbles `{name}`: the release is damaged. Copy it again.")
     if not isinstance(manifest.get("schema", ""), dict | None):
         raise InputError(f"{where} lacks or garbles `schema`: the release is damaged. Copy it again.")
-    if set(manifest["files"]) != set(_LARGEST):
-        raise InputError(
-            f"{where} must name {listed(list(_LARGEST))} and nothing else; it names {listed(list(manifest['files']), 5)}."
-        )
+    files = manifest["files"]
+    if not set(_LARGEST) <= set(files) or len(files) > _MOST_FILES:
+        raise InputError(f"{where} must name {listed(list(_LARGEST))} and few others: the release is damaged.")
+    for name, digest in files.items():
+        child(folder, name)
+        if not isinstance(digest, str) or not re.fullmatch("sha256:[0-9a-f]{64}", digest):
+            raise InputError(f"{where} has no checksum for {name[:80]!r}: the release is damaged. Copy it again.")
     return manifest
 
 

@@ -62,10 +62,11 @@ def sign(path: str | Path, key: str | Path) -> Path:
     """Sign the release in a folder with a private key; the signature is a file of its own beside the others."""
     folder = Path(path)
     private = _private_key(key)
-    check_folder(folder, beside=[SIGNATURE])
+    bundle = read_bundle(folder)
+    check_folder(folder, bundle, beside=[SIGNATURE])
     if (folder / SIGNATURE).exists():
         raise InputError(f"{folder / SIGNATURE} is there already. Take it away first if yours is to replace it.")
-    payload = json.dumps(statement(read_bundle(folder)), ensure_ascii=False).encode()
+    payload = json.dumps(statement(bundle), ensure_ascii=False).encode()
     made = {
         "mediaType": MEDIA,
         "verificationMaterial": {"publicKey": {"hint": hint(private.public_key())}},
