@@ -9,7 +9,15 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, make, progress_bar
+from understudy.cli.options import (
+    DatasetOption,
+    DryRunOption,
+    LedgerOption,
+    SettingsOption,
+    look_ahead,
+    make,
+    progress_bar,
+)
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
 
@@ -33,6 +41,7 @@ def distill(
     ] = None,
     seed: Annotated[int, typer.Option(help="For the start and for samples; never for the noise.")] = 0,
     settings: SettingsOption = None,
+    dry_run: DryRunOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
@@ -46,8 +55,11 @@ def distill(
     folder = check_target(out)
     check_report(report)
     given = {"per_class": per_class, "random_state": seed}
-    distiller = make(registry.get(method, "distilled"), epsilon, delta, given, settings or [])
+    entry = registry.get(method, "distilled")
+    distiller = make(entry, epsilon, delta, given, settings or [])
     records, named, described, typed = _read(data, target, classes, schema)
+    if look_ahead(entry, distiller, _sizes(records, described, named), dry_run, as_json):
+        return
     with spending_of(distiller, purpose=f"{method} {out.name}", ledger=ledger, dataset=dataset) as run:
         with progress_bar(method, not as_json) as tell:
             distiller.fit(
@@ -86,6 +98,15 @@ def _read(
     described = None if schema is None else Schema.read(schema)
     frame, typed = read_for(data, described)
     return frame, target, described, typed
+
+
+def _sizes(records: Any, described: Any, target: str | None) -> Any:
+    from understudy.images import ImageDataset
+    from understudy.release.preflight import Sizes, table_sizes
+
+    if isinstance(records, ImageDataset):
+        return Sizes(len(records), records.images[0].size, len(records.classes))
+    return table_sizes(records, described, target)
 
 
 def _write(distilled: Any, folder: Path) -> list[str]:

@@ -9,7 +9,16 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, make, progress_bar, read_value
+from understudy.cli.options import (
+    DatasetOption,
+    DryRunOption,
+    LedgerOption,
+    SettingsOption,
+    look_ahead,
+    make,
+    progress_bar,
+    read_value,
+)
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
 
@@ -43,6 +52,7 @@ def synthesize(
     workspace: Annotated[
         Path | None, typer.Option(help="Private folder for checkpoints; OUT.private if left out.")
     ] = None,
+    dry_run: DryRunOption = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
@@ -51,6 +61,7 @@ def synthesize(
 ) -> None:
     """Make synthetic rows, a release folder and a certificate from a private table."""
     from understudy.release.bundle import check_target
+    from understudy.release.preflight import table_sizes
     from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables import Schema, check_table_path
     from understudy.tables.io import read_for
@@ -69,6 +80,8 @@ def synthesize(
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
     frame, typed = read_for(data, described)
+    if look_ahead(entry, generator, table_sizes(frame, described, target), dry_run, as_json):
+        return
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     purpose = f"{method} {out.name}"
