@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
+from typing import Any
 
 _HEAD = """# Licences
 
@@ -33,7 +34,7 @@ def needed(name: str = "understudy", seen: set[str] | None = None) -> set[str]:
 
 
 def licence(name: str) -> str:
-    about = distribution(name).metadata
+    about: Any = distribution(name).metadata
     classes = [c.rpartition("::")[2].strip() for c in about.get_all("Classifier") or () if c.startswith("License ::")]
     said = about.get("License-Expression") or "; ".join(dict.fromkeys(classes)) or about.get("License") or "not stated"
     return said.strip().splitlines()[0][:80]
