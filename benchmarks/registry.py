@@ -43,6 +43,7 @@ PAGES: dict[str, dict[str, str]] = {
         "audit": "audit:BENCHMARK",
         "coordinates": "coordinates:BENCHMARK",
         "faults": "faults:BENCHMARK",
+        "fuzz": "fuzz:BENCHMARK",
         "demo": "demo:BENCHMARK",
     },
 }

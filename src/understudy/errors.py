@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+_LONGEST = 4000
+
 
 class InputError(ValueError):
-    """Something handed in is wrong. Says what, where, and what to do; nothing was spent, nothing was written."""
+    """Something handed in is wrong. Says what, where, and what to do; nothing was spent, nothing was written.
+
+    A message that quotes too much of a file is cut: its end says what to do, so both ends stay.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        text = str(message)
+        super().__init__(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 500]} […] {text[-400:]}")
 
 
 class BudgetExceeded(RuntimeError):

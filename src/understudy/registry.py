@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from understudy.errors import InputError
+from understudy.release.preflight import Needs
+from understudy.untrusted import damaged
 from understudy.wording import did_you_mean
 
 Kind = Literal["generator", "classifier", "distilled"]
@@ -46,6 +48,8 @@ class Entry:
     """What is released, in words, where that is not what the kind says."""
     quick: tuple[tuple[str, Any], ...] = ()
     """Settings with which a fit on 400 small records takes seconds, for audits and tests."""
+    needs: Needs = field(default_factory=Needs)
+    """What a fit takes, from public sizes; see `release.preflight`."""
 
     @property
     def class_name(self) -> str:
@@ -119,10 +123,8 @@ def load(path: str | Path) -> Any:
     entry = find(bundle.method)
     if entry is None:
         raise InputError(f"{path} was made by method {bundle.method!r}, which is not known here: update understudy.")
-    try:
+    with damaged(path):
         return entry.load().from_bundle(bundle)
-    except KeyError as error:
-        raise InputError(f"{path} lacks {error}: the release is damaged. Copy it again.") from None
 
 
 for _entry in (
@@ -134,6 +136,7 @@ for _entry in (
         "A few statistics of the whole table (counts, means, how columns vary together) are released once, with noise. "
         "Everything else is computed from those noisy statistics.",
         quick=(("fitting.components", 4), ("fitting.steps", 5)),
+        needs=Needs(per_cell=45, per_pair=64, seconds=2, per_million_cells=0.7, per_million_pairs=5),
     ),
     Entry(
         "pategan",
@@ -146,6 +149,7 @@ for _entry in (
             *(("teachers", 200), ("iterations", 2), ("batch", 8), ("teacher_steps", 8), ("student_steps", 1)),
             *(("generator_hidden", (4,)), ("student_hidden", (4,)), ("learning_rate", 0.1)),
         ),
+        needs=Needs(megabytes=550, seconds=4, steps=("iterations",), per_step=70),
     ),
     Entry(
         "gpate",
@@ -158,6 +162,7 @@ for _entry in (
             *(("teachers", 10), ("iterations", 2), ("batch", 4), ("dimensions", 2), ("bins", 4), ("threshold", 0.1)),
             *(("generator_hidden", (4,)), ("learning_rate", 0.1)),
         ),
+        needs=Needs(megabytes=550, seconds=4, steps=("iterations",), per_step=100),
     ),
     Entry(
         "dpgan",
@@ -169,6 +174,7 @@ for _entry in (
             *(("iterations", 2), ("critic_steps", 2), ("batch", 360), ("generator_hidden", (4,))),
             *(("critic_hidden", (4,)), ("learning_rate", 0.1)),
         ),
+        needs=Needs(megabytes=550, seconds=8, steps=("iterations",), per_step=150),
     ),
     Entry(
         "gan",

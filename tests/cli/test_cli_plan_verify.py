@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from understudy.cli.app import main
 from understudy.privacy import Budget, Certificate, NoisyCounts
 from understudy.privacy.plan import METHODS
+from understudy.release.bundle import Bundle, write_bundle
 
 
 def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
@@ -76,7 +78,9 @@ def certificate(tmp_path: Path) -> Path:
 
 
 def test_verify_file_and_folder(certificate: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for target in (certificate, certificate.parent):
+    folder = certificate.with_name("release")
+    write_bundle(Bundle("generator", "x", {}, {"a": np.zeros(2)}, Certificate.load(certificate)), folder)
+    for target in (certificate, folder):
         code, out, _ = _run(capsys, "verify", str(target), "--json")
         assert code == 0
         assert json.loads(out)["epsilon"] == json.loads(out)["recomputed"] == 0.5

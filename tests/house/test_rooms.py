@@ -12,7 +12,7 @@ import pytest
 
 SRC = Path(__file__).parents[2] / "src" / "understudy"
 # What each room may import beside itself and the plain helpers. The order is that of the way of the data.
-HELPERS = {"errors", "wording", "files", "_lazy", "_version", "_parallel", "_resumable"}
+HELPERS = {"errors", "wording", "files", "untrusted", "_lazy", "_version", "_parallel", "_resumable"}
 ROOMS: dict[str, set[str]] = {
     "privacy": set(),
     "tables": {"privacy"},

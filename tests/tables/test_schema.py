@@ -240,7 +240,7 @@ def test_yaml_is_read_as_people_write_it() -> None:
         ("version: 1\ntarget: b\ncolumns: [{name: a, kind: integer}]", "not a column"),
         ("[1, 2]", "expected keys and values, got list"),
         ("{", "not YAML"),
-        ("version: !!python/object/apply:os.getcwd []", "not YAML"),
+        ("version: !!python/object/apply:os.getcwd []", "tags such as"),
     ],
 )
 def test_a_wrong_file_is_refused(text: str, words: str) -> None:
@@ -248,7 +248,7 @@ def test_a_wrong_file_is_refused(text: str, words: str) -> None:
         Schema.from_yaml(text)
 
 
-@pytest.mark.parametrize(("text", "words"), [("{", "not JSON"), ('{"version": 1, "version": 1}', "twice")])
+@pytest.mark.parametrize(("text", "words"), [("{", "not valid JSON"), ('{"version": 1, "version": 1}', "twice")])
 def test_wrong_json_is_refused(text: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         Schema.from_json(text)
@@ -274,5 +274,5 @@ def test_files(tmp_path: Path) -> None:
         Schema.read(tmp_path / "latin.yaml")
     with (tmp_path / "huge.yaml").open("wb") as file:
         file.truncate(65 * 2**20)
-    with pytest.raises(InputError, match="no schema is that large"):
+    with pytest.raises(InputError, match="larger than 4 MiB"):
         Schema.read(tmp_path / "huge.yaml")

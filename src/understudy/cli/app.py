@@ -56,6 +56,7 @@ COMMANDS = (
     "account",
     "plan",
     "verify",
+    "sign",
     "registry",
     "ledger",
     "schema",

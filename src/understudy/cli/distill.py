@@ -12,9 +12,11 @@ from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
 from understudy.cli.options import (
     DatasetOption,
+    DryRunOption,
     LedgerOption,
     SettingsOption,
     StrictOption,
+    look_ahead,
     make,
     progress_bar,
     tell_owner,
@@ -51,13 +53,14 @@ def distill(
         Path | None, typer.Option(help="Private folder (NAME.private) from which a killed run can be resumed.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
+    dry_run: DryRunOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
     as_json: Json = False,
 ) -> None:
     """Distil a private table or image set into a few records that train a model."""
-    from understudy.release.bundle import check_target
+    from understudy.release.bundle import add_files, check_target
     from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables.mending import mended
 
@@ -67,8 +70,11 @@ def distill(
     folder = check_target(out)
     check_report(report)
     given = {"per_class": per_class, "random_state": seed}
-    distiller = make(registry.get(method, "distilled"), epsilon, delta, given, settings or [])
+    entry = registry.get(method, "distilled")
+    distiller = make(entry, epsilon, delta, given, settings or [])
     records, named, described, table = _read(data, target, classes, schema, strict)
+    if look_ahead(entry, distiller, _sizes(records, described, named), dry_run, as_json):
+        return
     booked = {"ledger": ledger, "dataset": dataset, "workspace": workspace, "resume": resume}
     with spending_of(distiller, purpose=f"{method} {out.name}", **booked) as run:
         with progress_bar(method, not as_json) as tell:
@@ -85,6 +91,7 @@ def distill(
         run.still_ours()
         distiller.save(folder)
         files = _write(distiller.distilled_, folder)
+        add_files(folder, files)
         run.certificate = distiller.certificate_
     if workspace is not None:
         shutil.rmtree(workspace, ignore_errors=True)
@@ -113,6 +120,15 @@ def _read(
     described = None if schema is None else Schema.read(schema)
     table = read_rows(data, described, target, strict=strict)
     return table.frame, target, described, table
+
+
+def _sizes(records: Any, described: Any, target: str | None) -> Any:
+    from understudy.images import ImageDataset
+    from understudy.release.preflight import Sizes, table_sizes
+
+    if isinstance(records, ImageDataset):
+        return Sizes(len(records), records.images[0].size, len(records.classes))
+    return table_sizes(records, described, target)
 
 
 def _write(distilled: Any, folder: Path) -> list[str]:

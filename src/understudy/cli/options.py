@@ -27,6 +27,10 @@ SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
 ]
 
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what the fit would take, from public sizes, and stop. Spends nothing.")
+]
+
 Tell = Callable[[int, int, str], None]
 """Called with (done, total, words)."""
 
@@ -51,6 +55,27 @@ def make(entry: Entry, epsilon: float, delta: float, given: Mapping[str, Any], e
         return kind.from_settings(**chosen)
     except InputError as error:
         raise InputError(f"method {entry.name!r}: {error}") from None
+
+
+def look_ahead(entry: Entry, estimator: Any, sizes: Any, dry_run: bool, as_json: bool) -> bool:
+    """Refuse what cannot fit into memory; with `dry_run` say what the fit would take, and True."""
+    from understudy.cli.app import print_json
+
+    expected = entry.needs.estimate(sizes, _flat(estimator.get_params()))
+    if not dry_run:
+        expected.refuse_unfit()
+        return False
+    facts = {"rows": sizes.rows, "width": sizes.width, "classes": sizes.classes}
+    if as_json:
+        print_json({"method": entry.name, "bytes": expected.bytes, "seconds": expected.seconds, **facts})
+    else:
+        typer.echo(f"{entry.name}: {expected.words()}, roughly. Nothing was spent.")
+    return True
+
+
+def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers by their last name: `training__batch` is `batch`."""
+    return {name.rpartition("__")[2]: value for name, value in settings.items() if type(value) is int}
 
 
 def read_value(text: str) -> Any:

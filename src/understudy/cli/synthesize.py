@@ -11,9 +11,11 @@ from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
 from understudy.cli.options import (
     DatasetOption,
+    DryRunOption,
     LedgerOption,
     SettingsOption,
     StrictOption,
+    look_ahead,
     make,
     progress_bar,
     read_value,
@@ -55,6 +57,7 @@ def synthesize(
     workspace: Annotated[
         Path | None, typer.Option(help="Private folder for checkpoints; OUT.private if left out.")
     ] = None,
+    dry_run: DryRunOption = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
     strict: StrictOption = False,
     ledger: LedgerOption = None,
@@ -65,6 +68,7 @@ def synthesize(
     """Make synthetic rows, a release folder and a certificate from a private table."""
     from understudy.release.bundle import check_target
     from understudy.release.intake import read_rows
+    from understudy.release.preflight import table_sizes
     from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables import Schema, check_table_path
     from understudy.tables.mending import mended
@@ -83,6 +87,8 @@ def synthesize(
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
     table = read_rows(data, described, target, strict=strict)
+    if look_ahead(entry, generator, table_sizes(table.frame, described, target), dry_run, as_json):
+        return
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     purpose = f"{method} {out.name}"

@@ -13,20 +13,37 @@ from understudy.cli.app import Json, app, print_json, print_table
 @app.command()
 def verify(
     file: Annotated[Path | None, typer.Argument(help="A certificate, or the folder of a release.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="The signer's public key: the folder must be signed with it.")
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of certificates and stop.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Recompute a certificate's epsilon from its events, without the data; exit code 2 if anything does not hold."""
+    """Recompute a certificate's epsilon from its events, without the data; exit code 2 if anything does not hold.
+
+    Of a folder everything is checked: each file against the manifest, that nothing was added, and the signature.
+    """
     from understudy.errors import InputError
     from understudy.privacy.certificate import Certificate, json_schema
+    from understudy.release.bundle import check_folder, read_bundle
+    from understudy.release.signature import SIGNATURE, check_signature
 
     if schema:
         print_json(json_schema())
         return
     if file is None:
         raise InputError("name the certificate to verify: `understudy verify release/certificate.json`.")
-    path = file / "certificate.json" if file.is_dir() else file
-    certificate = Certificate.load(path)
+    signed = None
+    if file.is_dir():
+        bundle = read_bundle(file)
+        check_folder(file, bundle, beside=[SIGNATURE])
+        certificate = bundle.certificate
+        if key is not None:
+            signed = check_signature(bundle, file, key)
+    elif key is not None:
+        raise InputError("--key needs the folder of a release: a signature is about all of its files.")
+    else:
+        certificate = Certificate.load(file)
     recomputed = certificate.verify()
     body = certificate.body
     result = {
@@ -43,12 +60,13 @@ def verify(
         "total": body.get("total"),
         "builds_on": [other.body["release"] for other in certificate.earlier()],
         "assumed_public": body["assumed_public"],
+        "signed_by": signed,
     }
     if as_json:
         print_json(result)
         return
     promise = f"(epsilon, delta) = ({certificate.epsilon:.6g}, {certificate.delta:g})"
-    title = f"{path}: holds. {promise}, recomputed from its events"
+    title = f"{file}: holds. {promise}, recomputed from its events"
     rows = [[e["mechanism"], ", ".join(f"{k}={v}" for k, v in e.items() if k != "mechanism")] for e in body["events"]]
     print_table(title, ["event", "parameters"], rows)
     if stated := body.get("gaussian_dp"):
@@ -60,4 +78,8 @@ def verify(
             f"({together['epsilon']:.6g}, {together['delta']:g})."
         )
     typer.echo(f"Neighbours: {body['neighbours']}. Unit: {body['unit']}.")
+    if signed is not None:
+        typer.echo(f"Signed with the key that you gave ({signed}).")
+    elif (file / SIGNATURE).exists():
+        typer.echo("There is a signature, which was not checked: say whose it should be with --key.")
     typer.echo("Assumed public: " + "; ".join(body["assumed_public"]) + ".")

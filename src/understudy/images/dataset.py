@@ -10,6 +10,7 @@ import numpy as np
 
 from understudy.errors import InputError
 
+_LONGEST_SIDE = 4096
 BLANK = -1
 """The label of a record that contributes nothing: the place of somebody who is not there."""
 
@@ -63,6 +64,22 @@ class ImageDataset:
         low, high = value_range
         values = np.rint(np.clip(np.asarray(rows), 0, 1) * (high - low) + low).astype(np.uint8)
         return cls(values.reshape(-1, *shape), labels, tuple(classes), value_range)
+
+
+def check_form(shape: Any, classes: Any, value_range: Any) -> tuple[tuple[int, ...], tuple[str, ...], tuple[int, int]]:
+    """What a file says of images, if it can be true: their size, the names of their classes, the range of their pixels."""
+    whole = [size for size in shape if type(size) is int and 1 <= size <= _LONGEST_SIDE]
+    if len(whole) != len(shape) or len(whole) not in (2, 3) or (len(whole) == 3 and whole[2] not in (1, 3)):
+        raise InputError(
+            f"images of shape {str(shape)[:80]}: expected height and width up to {_LONGEST_SIDE}, and colours."
+        )
+    names = tuple(name for name in classes if isinstance(name, str))
+    if len(names) != len(classes) or len(names) < 2 or len(set(names)) < len(names):
+        raise InputError("`classes` must be two names or more, each once.")
+    low, high = value_range
+    if type(low) is not int or type(high) is not int or not 0 <= low < high <= 255:
+        raise InputError(f"`value_range` (={str(value_range)[:80]}) must lie within 0 and 255.")
+    return tuple(whole), names, (low, high)
 
 
 def _pixels(images: Any, value_range: tuple[int, int]) -> np.ndarray:

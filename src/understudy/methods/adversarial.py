@@ -28,6 +28,7 @@ from understudy.learn.networks import MLP
 from understudy.methods.layout import Label, heads, label
 from understudy.methods.warmstart import moments_rows
 from understudy.privacy import NoisyCounts
+from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Trainer, train
 from understudy.release.generator import Learnt, TableGenerator
@@ -206,14 +207,20 @@ class AdversarialGenerator(TableGenerator):
         encoder = Encoder(schema)
         target = label(encoder)
         count = sum(name.startswith("weight_") for name in arrays)
-        weights = [jnp.asarray(arrays[f"weight_{i}"]) for i in range(count)]
-        biases = [jnp.asarray(arrays[f"bias_{i}"]) for i in range(count)]
-        design = self._design(encoder, target, tuple(len(b) for b in biases[:-1]))
-        empty = start_generator(design, np.random.default_rng(0)).network
-        if [w.shape for w in weights] != [w.shape for w in empty.weights]:
+        biases = [fitting(arrays, f"bias_{i}", None) for i in range(count)]
+        design = self._design(encoder, target, tuple(len(bias) for bias in biases[:-1]))
+        # Shapes first: a network of the sizes that a stranger's biases claim could fill any memory.
+        sizes = [design.inputs, *design.generator, design.heads.width]
+        if count == 0 or len(biases[-1]) != sizes[-1]:
             raise InputError("the generator's weights do not fit the schema: the release is damaged. Copy it again.")
-        network = jax.tree.unflatten(jax.tree.structure(empty), [*weights, *biases])
-        return NetworkModel(design, network, encoder, target, arrays["ratio"])
+        weights = [
+            fitting(arrays, f"weight_{i}", *sides) for i, sides in enumerate(zip(sizes[1:], sizes, strict=False))
+        ]
+        empty = start_generator(design, np.random.default_rng(0)).network
+        leaves = [jnp.asarray(array, jnp.float32) for array in (*weights, *biases)]
+        network = jax.tree.unflatten(jax.tree.structure(empty), leaves)
+        classes = len(target.values) if self.conditional and target is not None else 1
+        return NetworkModel(design, network, encoder, target, fitting(arrays, "ratio", classes, shares=True))
 
     def _contents(self) -> Bundle:
         bundle = super()._contents()

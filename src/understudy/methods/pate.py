@@ -38,6 +38,7 @@ from understudy.privacy import (
 )
 from understudy.privacy.accountant import without
 from understudy.privacy.smooth import require_conditions
+from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
 from understudy.release.estimator import Estimator
 from understudy.release.settings import Limit, one_of, or_none, positive, setting, share, truth, whole
@@ -364,13 +365,26 @@ class PATEClassifier(ClassifierMixin, Estimator):
         facts, arrays = bundle.parameters["facts"], bundle.arrays
         self.schema = bundle.schema
         self.classes_ = _array(facts["classes"])
-        self.n_features_in_ = arrays["rows"].shape[1]
+        if self.classes_.ndim != 1 or len(set(facts["classes"])) != len(self.classes_):
+            raise InputError(
+                "the classes of the release are no list of names, each once: it is damaged. Copy it again."
+            )
+        width = None
         if bundle.schema is not None:
             self.encoder_ = Encoder(bundle.schema.features)
+            width = self.encoder_.width
+        rows = fitting(arrays, "rows", None, width)
+        labels = fitting(arrays, "labels", len(rows), least=0)
+        if not np.issubdtype(labels.dtype, np.integer) or labels.max() >= len(self.classes_):
+            raise InputError("the labels of the release are not numbers of its classes: it is damaged. Copy it again.")
+        more = fitting(arrays, "unlabelled", None, rows.shape[1]) if "unlabelled" in arrays else None
+        whole(0).check("seed", facts["seed"])
+        self.n_features_in_ = rows.shape[1]
+        if bundle.schema is not None:
             self.n_features_in_ = len(bundle.schema.features)
         elif facts["features"] is not None:
             setattr(self, "feature_names_in_", np.asarray(facts["features"], dtype=object))  # noqa: B010
-        self._teach(arrays["rows"], arrays["labels"], arrays.get("unlabelled"), facts["seed"])
+        self._teach(rows, labels, more, facts["seed"])
 
 
 def _array(labels: Sequence[Any]) -> np.ndarray:

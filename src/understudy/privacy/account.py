@@ -15,7 +15,6 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.privacy.accountant import Epsilon, Observed, compose, data_dependent_epsilon
 from understudy.privacy.argmax import check_votes
-from understudy.privacy.certificate import strict_json
 from understudy.privacy.events import (
     NOISES,
     ConfidentGNMaxEvent,
@@ -29,8 +28,10 @@ from understudy.privacy.events import (
     check_delta,
 )
 from understudy.privacy.rdp import check_orders
+from understudy.untrusted import read_text, strict_json
 
-LARGEST_FILE = 256 * 2**20
+# Votes are rows of counts; for more of them `count` gives the unconditional cost.
+LARGEST_FILE, _MOST_VALUES = 64 * 2**20, 8_000_000
 
 _FIELDS: dict[str, tuple[str, ...]] = {
     "lnmax": ("gamma", "votes", "count", "noise"),
@@ -56,19 +57,8 @@ class QueryGroup:
 
 def account_file(path: str | Path) -> dict[str, Any]:
     """Read a description and account for it; every mistake in it is an `InputError` that says where."""
-    source = Path(path)
-    try:
-        if source.stat().st_size > LARGEST_FILE:
-            raise InputError(
-                f"{source} is larger than {LARGEST_FILE >> 20} MiB; split the queries over several files, or give "
-                "`count` instead of `votes` for the unconditional cost."
-            )
-        text = source.read_text("utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read {source}: {error.strerror or error}.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{source} is not UTF-8 text (byte {error.start}).") from None
-    return account(strict_json(text, where=str(source)))
+    text = read_text(path, most=LARGEST_FILE, what="the description")
+    return account(strict_json(text, where=str(path), most_values=_MOST_VALUES))
 
 
 def account(document: object) -> dict[str, Any]:

@@ -17,10 +17,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from understudy._version import __version__
 from understudy.errors import InputError
@@ -29,18 +30,29 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.events import DeltaEvent, Event, LaplaceEvent, NonPrivateEvent, from_json, to_json
 from understudy.privacy.sanitise import Sanitised
 from understudy.privacy.tradeoff import GaussianDP, TradeOff, trade_off
+from understudy.untrusted import read_text, strict_json
 
 FORMAT = 1
 NEIGHBOURS = "one row replaced by an empty row that contributes nothing; the number of rows is public"
 UNITS = ("row", "image")  # each a name for one record
 ALWAYS_PUBLIC = "the number of rows"
 SYSTEM_NOISE, SEEDED_NOISE = "operating system", "fixed seed"
-_LARGEST_FILE = 64 * 2**20
+LARGEST_FILE = 8 * 2**20
+# Equal events are one with a count: what is written here has some ten.
+_MOST_ENTRIES = 1000
+_LISTS = ("events", "assumed_public", "unsafe", "software", "release", "accounting", "sanitised")
 
 
 def json_schema() -> dict[str, Any]:
     """The published JSON Schema of the format."""
     return json.loads(files("understudy.privacy").joinpath("certificate.schema.json").read_text("utf-8"))
+
+
+@lru_cache(maxsize=1)
+def _validator() -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(json_schema())
 
 
 @dataclass(frozen=True)
@@ -227,16 +239,7 @@ class Certificate:
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
         """Read a certificate: its form and checksum are checked, its promise is not (`verify` does)."""
-        source = Path(path)
-        try:
-            if source.stat().st_size > _LARGEST_FILE:
-                raise InputError(f"{source} is larger than {_LARGEST_FILE >> 20} MiB: not a certificate.")
-            text = source.read_text("utf-8")
-        except OSError as error:
-            raise InputError(f"cannot read {source}: {error.strerror or error}.") from None
-        except UnicodeDecodeError as error:
-            raise InputError(f"{source} is not UTF-8 text (byte {error.start}): not a certificate.") from None
-        return cls.parse(text, where=str(source))
+        return cls.parse(read_text(path, most=LARGEST_FILE, what="the certificate"), where=str(path))
 
     @classmethod
     def parse(cls, text: str, *, where: str = "certificate") -> Certificate:
@@ -248,13 +251,15 @@ class Certificate:
             raise InputError(
                 f"{where} has format {stated['format']}, newer than the {FORMAT} known here: update understudy."
             )
-        import jsonschema
+        for name in _LISTS:
+            if isinstance(stated.get(name), list | dict) and len(stated[name]) > _MOST_ENTRIES:
+                raise InputError(f"{where}: `{name}` has more than {_MOST_ENTRIES} entries; no certificate has that.")
+        from jsonschema.exceptions import best_match
 
-        try:
-            jsonschema.validate(stated, json_schema())
-        except jsonschema.ValidationError as error:
-            place = "/".join(str(p) for p in error.absolute_path) or "the top"
-            raise InputError(f"{where} is no valid certificate: at {place}: {error.message[:300]}.") from None
+        error = cast(Any, best_match(_validator().iter_errors(stated)))
+        if error is not None:
+            place = "/".join(f"{part}"[:100] for part in error.absolute_path) or "the top"
+            raise InputError(f"{where} is no valid certificate: at {place}: {error.message[:300]}.")
         checksum = stated.pop("checksum")
         if checksum != _checksum(stated):
             raise InputError(f"{where} was edited after it was written: its checksum does not fit its text.")
@@ -292,31 +297,3 @@ def _up(value: float) -> float:
 def _checksum(body: Mapping[str, Any]) -> str:
     text = json.dumps(body, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
-
-
-def strict_json(text: str, *, where: str) -> Any:
-    """JSON without NaN, infinities, or a key given twice, each of which could hide an edit."""
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        result = dict(items)
-        if len(result) != len(items):
-            names = [k for k, _ in items]
-            double = next(k for k in names if names.count(k) > 1)
-            raise InputError(f"{where}: the key {double!r} stands twice.")
-        return result
-
-    def constant(name: str) -> Any:
-        raise InputError(f"{where}: {name} is not a JSON number.")
-
-    try:
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{where} is not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}."
-        ) from None
-    except RecursionError:
-        raise InputError(f"{where} is nested too deeply to be what it should be.") from None
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{where}: {error}.") from None

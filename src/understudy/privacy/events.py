@@ -31,11 +31,18 @@ Noise: TypeAlias = Literal["discrete", "continuous"]
 NOISES: tuple[Noise, ...] = ("discrete", "continuous")
 
 
+_TINIEST, _HUGEST = 1e-150, 1e150
+
+
 def check_positive(name: str, value: float) -> None:
     if not (isinstance(value, int | float) and not isinstance(value, bool)):
         raise InputError(f"`{name}` (={value!r}) must be a number.")
-    if not (math.isfinite(value) and value > 0):
+    if not 0 < value < math.inf:
         raise InputError(f"`{name}` (={value}) must be a finite number above 0.")
+    if not _TINIEST <= value <= _HUGEST:
+        raise InputError(
+            f"`{name}` (={str(value)[:40]}) is a size that no run has; its square would not even be a float."
+        )
 
 
 def check_count(name: str, value: int, *, least: int = 1) -> None:
@@ -44,7 +51,7 @@ def check_count(name: str, value: int, *, least: int = 1) -> None:
     if value < least:
         raise InputError(f"`{name}` (={value}) must be at least {least}.")
     if value > 2**53:
-        raise InputError(f"`{name}` (={value}) is larger than any run could be; give the real number.")
+        raise InputError(f"`{name}` (={str(value)[:40]}) is larger than any run could be; give the real number.")
 
 
 def check_delta(delta: float, *, zero_allowed: bool = False) -> None:
@@ -52,7 +59,7 @@ def check_delta(delta: float, *, zero_allowed: bool = False) -> None:
         raise InputError(f"`delta` (={delta!r}) must be a number.")
     if zero_allowed and delta == 0:
         return
-    if not (math.isfinite(delta) and 0 < delta < 1):
+    if not 0 < delta < 1:
         raise InputError(f"`delta` (={delta}) must lie strictly between 0 and 1; 1e-5 is a usual choice.")
 
 
@@ -137,7 +144,7 @@ class ConfidentGNMaxEvent:
     noise: Noise = "continuous"
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.threshold, int | float) and math.isfinite(self.threshold)):
+        if not (isinstance(self.threshold, int | float) and abs(self.threshold) <= _HUGEST):
             raise InputError(f"`threshold` (={self.threshold!r}) must be a finite number of votes.")
         check_positive("sigma_threshold", self.sigma_threshold)
         check_positive("sigma", self.sigma)

@@ -43,6 +43,8 @@ Floats = NDArray[np.float64]
 INTERVAL = 1e-4
 # Tails that dp-accounting cuts off are far below this share of delta.
 _TRUNCATION = 1e-9
+# Together a few seconds and some hundred megabytes; a run of DP-SGD at noise 1 takes a tenth of either.
+_MOST_SINGLE, _MOST_COMPOSED = 500_000, 6_000_000
 
 
 def has_pld(event: Event) -> bool:
@@ -85,22 +87,88 @@ def pld_epsilon(events: Sequence[Event], delta: float, *, cache: bool = True) ->
 
 @lru_cache(maxsize=256)
 def _computed(events: tuple[Event, ...], delta: float) -> float:
-    return float(composed(events).get_epsilon_for_delta(delta * (1 - _TRUNCATION)))
+    total = composed(events)
+    return math.inf if total is None else float(total.get_epsilon_for_delta(delta * (1 - _TRUNCATION)))
 
 
-def composed(events: Sequence[Event]) -> PrivacyLossDistribution:
-    """The privacy loss distribution of the composition, rounded pessimistically."""
+def composed(events: Sequence[Event]) -> PrivacyLossDistribution | None:
+    """The privacy loss distribution of the composition, rounded pessimistically; None where it is too large."""
     return _composed(_ordered(events))
 
 
 @lru_cache(maxsize=4)  # each may hold millions of numbers
-def _composed(events: tuple[Event, ...]) -> PrivacyLossDistribution:
+def _composed(events: tuple[Event, ...]) -> PrivacyLossDistribution | None:
     total: PrivacyLossDistribution | None = None
-    for event in events:
-        for part in _parts(event):
-            total = part if total is None else total.compose(part)
+    size = _Size()
+    try:
+        for event in events:
+            size.single(_expected(event))
+        for event in events:
+            for part in _parts(event, size):
+                if total is not None:
+                    size.composed(_points(total) + _points(part))
+                total = part if total is None else total.compose(part)
+    except _TooLarge:
+        return None
     assert total is not None
     return total
+
+
+class _TooLarge(Exception):
+    """The distribution would take longer to compute, or more memory, than anybody should have to grant a file."""
+
+
+class _Size:
+    """Counts the numbers that a composition makes. Seconds would differ between machines; what follows may not."""
+
+    def __init__(self) -> None:
+        self._single = self._composed = 0.0
+
+    def single(self, points: float) -> None:
+        """Numbers of single releases, each of which takes some microseconds."""
+        self._single += points
+        if self._single > _MOST_SINGLE:
+            raise _TooLarge
+
+    def composed(self, points: float) -> None:
+        """Numbers of compositions, by Fourier transforms: a fraction of a microsecond and some hundred bytes."""
+        self._composed += points
+        if self._composed > _MOST_COMPOSED:
+            raise _TooLarge
+
+
+def _expected(event: Event) -> float:
+    """About how many numbers a single release takes to make, known before any is made; small where it is not listed."""
+    match event:
+        case SubsampledGaussianEvent(noise_multiplier=scale):
+            return (10 / scale + 0.5 / scale**2) / (2 * INTERVAL)
+        case GaussianEvent(noise_multiplier=scale, noise="discrete") | GNMaxEvent(sigma=scale, noise="discrete"):
+            return 4 * scale
+        case ConfidentGNMaxEvent(sigma=sigma, sigma_threshold=sigma_threshold, noise="discrete"):
+            return 4 * (sigma + sigma_threshold)
+        case _:
+            return 10.0
+
+
+def _points(losses: PrivacyLossDistribution) -> int:
+    return int(losses._pmf_remove.size)  # pyright: ignore[reportPrivateUsage]
+
+
+def _repeated(one: PrivacyLossDistribution, count: int, size: _Size) -> PrivacyLossDistribution:
+    """`one` composed with itself; how large that gets is known from the bounds that dp-accounting will cut it to."""
+    from dp_accounting.pld.common import compute_self_convolve_bounds
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+    if count == 1:
+        return one
+    if count < 1000 and count * math.log(_points(one) + 1) < 6:  # sparse there, and so small that it is made at once
+        return one.self_compose(count)
+    pair: Any = (one._pmf_remove, one._pmf_add)  # pyright: ignore[reportPrivateUsage]
+    dense = [pmf.to_dense_pmf() for pmf in (pair if pair[0] is not pair[1] else pair[:1])]
+    for pmf in dense:
+        low, high = compute_self_convolve_bounds(pmf._probs, count, 1e-15)  # pyright: ignore[reportPrivateUsage]
+        size.composed(high - low + 1)
+    return PrivacyLossDistribution(*dense).self_compose(count)
 
 
 def delta_curve(losses: PrivacyLossDistribution, epsilons: Floats) -> Floats:
@@ -122,13 +190,13 @@ def _ordered(events: Sequence[Event]) -> tuple[Event, ...]:
     return tuple(sorted(events, key=lambda e: json.dumps(to_json(e), sort_keys=True)))
 
 
-def _parts(event: Event) -> list[PrivacyLossDistribution]:
+def _parts(event: Event, size: _Size) -> list[PrivacyLossDistribution]:
     from dp_accounting.pld import privacy_loss_distribution as pld
     from dp_accounting.pld.common import DifferentialPrivacyParameters
 
     def pure(epsilon: float, count: int) -> PrivacyLossDistribution:
         one = pld.from_privacy_parameters(DifferentialPrivacyParameters(epsilon, 0.0), INTERVAL)
-        return one.self_compose(count)
+        return _repeated(one, count, size)
 
     def gaussian(scale: float, count: int, noise: str) -> PrivacyLossDistribution:
         if noise == "continuous":  # count Gaussians are one with the noise divided by sqrt(count)
@@ -136,7 +204,7 @@ def _parts(event: Event) -> list[PrivacyLossDistribution]:
         one = pld.from_discrete_gaussian_mechanism(
             scale, sensitivity=1, value_discretization_interval=INTERVAL, use_connect_dots=True
         )
-        return one.self_compose(count)
+        return _repeated(one, count, size)
 
     match event:
         case LaplaceEvent(epsilon=epsilon, count=count):
@@ -152,7 +220,7 @@ def _parts(event: Event) -> list[PrivacyLossDistribution]:
             return [*parts, gaussian(sigma, 2 * answered, noise)] if answered else parts
         case SubsampledGaussianEvent(noise_multiplier=scale, sampling_rate=rate, steps=steps):
             one = pld.from_gaussian_mechanism(scale, sampling_prob=rate, value_discretization_interval=INTERVAL)
-            return [one.self_compose(steps)]
+            return [_repeated(one, steps, size)]
         case _:
             raise AssertionError(f"no privacy loss distribution for {event}")
 

@@ -63,7 +63,12 @@ def pure_rdp(epsilon: float, orders: ArrayLike) -> Floats:
     """Any epsilon-DP mechanism: randomised response is the worst of them, and this is its exact divergence."""
     a = check_orders(orders)
     log_sum = np.logaddexp(a * epsilon, (1 - a) * epsilon) - np.logaddexp(0.0, epsilon)
-    return np.minimum(np.maximum(log_sum / (a - 1), 0.0), epsilon)
+    # The same as log(cosh((a - 1/2) epsilon) / cosh(epsilon / 2)), where the difference of two logarithms would round
+    # the cost of a tiny epsilon to nothing: a great many of them are not nothing.
+    half = np.minimum(a * epsilon, 1.0) / 2
+    small = np.log1p(2 * np.sinh(half) * np.sinh(half * (a - 1) / a) / math.cosh(min(epsilon, 1.0) / 2))
+    exact = np.where(a * epsilon <= 1, small, log_sum)
+    return np.minimum(np.maximum(exact / (a - 1), 0.0), epsilon)
 
 
 def subsampled_gaussian_rdp(noise_multiplier: float, sampling_rate: float, orders: ArrayLike) -> Floats:

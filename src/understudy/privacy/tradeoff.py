@@ -219,8 +219,11 @@ def _profile(events: Sequence[Event]) -> tuple[Floats, Floats, float | None]:
     farthest = rdp_to_epsilon(DEFAULT_ORDERS, total_rdp(exact, DEFAULT_ORDERS), TAIL / 100)[0]
     if farthest > _PLD_CEILING:
         return np.zeros(0), np.zeros(0), None
+    losses = composed(exact)
+    if losses is None:
+        return np.zeros(0), np.zeros(0), None
     epsilons = np.linspace(0, farthest, _LINES)
-    return epsilons, delta_curve(composed(exact), epsilons) + excess + _CONVOLUTION, None
+    return epsilons, delta_curve(losses, epsilons) + excess + _CONVOLUTION, None
 
 
 def _gaussian(event: Event) -> tuple[float, float] | None:

@@ -33,28 +33,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.privacy.accountant import compose, delta_left, total_rdp
+from understudy.privacy.accountant import compose, delta_left, merge, total_rdp
 from understudy.privacy.certificate import ALWAYS_PUBLIC, NEIGHBOURS, SEEDED_NOISE, UNITS
-from understudy.privacy.events import ConfidentGNMaxEvent, GaussianEvent, GNMaxEvent, SmoothReleaseEvent
+from understudy.privacy.events import (
+    ConfidentGNMaxEvent,
+    GaussianEvent,
+    GNMaxEvent,
+    SmoothReleaseEvent,
+    SubsampledGaussianEvent,
+)
 from understudy.privacy.rdp import DEFAULT_ORDERS, epsilon_to_rdp, rdp_to_epsilon
+from understudy.untrusted import damaged
 
 if TYPE_CHECKING:
     from understudy.privacy.certificate import Certificate
 
 _TOLERANCE = 1e-6
 _OTHER_VERSION = 1e-3
+_MOST_SAMPLED = 32  # each takes about a tenth of a second
 
 
 def verify(certificate: Certificate) -> float:
     """The recomputed epsilon, or an `InputError` that says what does not hold."""
-    _marked(certificate)
-    _constants(certificate)
-    _sanitised(certificate)
-    filtered = certificate.body["accounting"]["basis"] == "filter"
-    epsilon = _filter(certificate) if filtered else _composition(certificate)
-    _gaussian(certificate)
-    _together(certificate)
-    return epsilon
+    with damaged("the certificate"):
+        _marked(certificate)
+        _constants(certificate)
+        _sanitised(certificate)
+        _bounded(certificate)
+        filtered = certificate.body["accounting"]["basis"] == "filter"
+        epsilon = _filter(certificate) if filtered else _composition(certificate)
+        _gaussian(certificate)
+        _together(certificate)
+        return epsilon
 
 
 def slack(certificate: Certificate, *values: float) -> float:
@@ -93,6 +103,16 @@ def _sanitised(certificate: Certificate) -> None:
         raise InputError("a sanitised epsilon is stated, but none of the events paid for it.")
     if stated["epsilon"] > stated["epsilon_upper"] or stated["delta"] != certificate.delta:
         raise InputError("the sanitised epsilon is above its own upper value, or at another delta than the promise.")
+
+
+def _bounded(certificate: Certificate) -> None:
+    """What is recomputed is bounded: whoever checks a stranger's certificate should not wait for minutes."""
+    sampled = sum(isinstance(event, SubsampledGaussianEvent) for event in merge(certificate.events))
+    if sampled > _MOST_SAMPLED:
+        raise InputError(
+            f"there are {sampled} kinds of sampled steps, each with a noise or rate of its own; at most {_MOST_SAMPLED} "
+            "are recomputed. No method here makes so many."
+        )
 
 
 def _filter(certificate: Certificate) -> float:

@@ -11,12 +11,14 @@ Teachers, votes and checkpoints are private and never come near this folder.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,19 @@ import numpy as np
 
 from understudy._version import __version__
 from understudy.errors import InputError
+from understudy.files import write_text
 from understudy.privacy import Certificate
-from understudy.privacy.certificate import strict_json
+from understudy.privacy.certificate import LARGEST_FILE
+from understudy.release.arrays import read_arrays
 from understudy.tables import Schema
+from understudy.untrusted import child, read_bytes, strict_json
+from understudy.wording import listed
 
 FORMAT = 1
-_ARRAYS, _CERTIFICATE, _MANIFEST = "arrays.safetensors", "certificate.json", "manifest.json"
+ARRAYS, CERTIFICATE, MANIFEST = "arrays.safetensors", "certificate.json", "manifest.json"
+_LARGEST_MANIFEST, _MOST_FILES = 32 * 2**20, 16
+_LARGEST = {ARRAYS: 256 * 2**20, CERTIFICATE: LARGEST_FILE}
+"""The files that every manifest names, and how long each may be."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,8 @@ class Bundle:
     arrays: Mapping[str, np.ndarray]
     certificate: Certificate
     schema: Schema | None = None
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Of a release that was read: the SHA-256 of each of its files."""
 
 
 def check_target(path: str | Path) -> Path:
@@ -68,8 +79,8 @@ def write_bundle(bundle: Bundle, path: str | Path) -> None:
     draft = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=".understudy-"))
     try:
         arrays = {name: np.ascontiguousarray(array) for name, array in bundle.arrays.items()}
-        save_file(arrays, draft / _ARRAYS)
-        bundle.certificate.save(draft / _CERTIFICATE)
+        save_file(arrays, draft / ARRAYS)
+        bundle.certificate.save(draft / CERTIFICATE)
         manifest = {
             "format": FORMAT,
             "understudy": __version__,
@@ -77,9 +88,9 @@ def write_bundle(bundle: Bundle, path: str | Path) -> None:
             "method": bundle.method,
             "parameters": dict(bundle.parameters),
             "schema": bundle.schema.to_dict() if bundle.schema is not None else None,
-            "files": {name: _digest(draft / name) for name in (_ARRAYS, _CERTIFICATE)},
+            "files": {name: _digest((draft / name).read_bytes()) for name in _LARGEST},
         }
-        (draft / _MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        (draft / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
         umask = os.umask(0)
         os.umask(umask)
         draft.chmod(0o777 & ~umask)
@@ -95,45 +106,102 @@ def write_bundle(bundle: Bundle, path: str | Path) -> None:
 
 
 def read_bundle(path: str | Path) -> Bundle:
-    """Read a release; a missing, damaged or newer one is refused with what to do."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    """Read a release, whoever wrote it; one that is missing, damaged, newer or crafted is refused with what to do.
 
+    Each file is read once, so that what was checked is what is used.
+    """
     folder = Path(path)
     if not folder.is_dir():
         raise InputError(f"{folder} is no folder: a release is the folder that `--out` made.")
     try:
-        text = (folder / _MANIFEST).read_text("utf-8")
+        data = {MANIFEST: read_bytes(folder / MANIFEST, most=_LARGEST_MANIFEST, inside=True)}
+        text = data[MANIFEST].decode("utf-8")
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"{folder} holds no readable {_MANIFEST}: it is not a release, or it is damaged.") from None
-    manifest = strict_json(text, where=str(folder / _MANIFEST))
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("format"), int):
-        raise InputError(f"{folder / _MANIFEST} is not a manifest of a release.")
+        raise InputError(f"{folder} holds no readable {MANIFEST}: it is not a release, or it is damaged.") from None
+    where = str(folder / MANIFEST)
+    manifest = _checked(strict_json(text, where=where), folder)
+    for name, most in _LARGEST.items():
+        data[name] = _read_checked(folder, name, most, manifest["files"][name])
+    try:
+        certificate = Certificate.parse(data[CERTIFICATE].decode("utf-8"), where=str(folder / CERTIFICATE))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{folder / CERTIFICATE} is not UTF-8 text (byte {error.start}). Copy it again.") from None
+    schema = manifest["schema"]
+    return Bundle(
+        kind=manifest["kind"],
+        method=manifest["method"],
+        parameters=manifest["parameters"],
+        arrays=read_arrays(data[ARRAYS], where=str(folder / ARRAYS)),
+        certificate=certificate,
+        schema=None if schema is None else Schema.from_dict(schema, where=f"{where}, schema"),
+        digests={
+            MANIFEST: hashlib.sha256(data[MANIFEST]).hexdigest(),
+            **{name: digest.removeprefix("sha256:") for name, digest in manifest["files"].items()},
+        },
+    )
+
+
+def check_folder(path: str | Path, bundle: Bundle, *, beside: Sequence[str] = ()) -> None:
+    """Refuse a release folder that holds anything but the files of its manifest and those named in `beside`.
+
+    `bundle` is what was read from it; the files that reading it left out are checked here.
+    """
+    folder = Path(path)
+    known = {*bundle.digests, *beside}
+    with os.scandir(folder) as entries:
+        more = sorted(itertools.islice((entry.name for entry in entries if entry.name not in known), 1000))
+    if more:
+        raise InputError(
+            f"{folder} holds {listed(more, 5)}, which the manifest does not name and nothing vouches for. Take out what "
+            "does not belong to the release."
+        )
+    for name in sorted(set(bundle.digests) - {MANIFEST, *_LARGEST}):
+        _read_checked(folder, name, _LARGEST[ARRAYS], "sha256:" + bundle.digests[name])
+
+
+def add_files(path: str | Path, names: Sequence[str]) -> None:
+    """Name further files of a release in its manifest, with their checksums: as public as the rest, made from it alone."""
+    folder = Path(path)
+    manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    manifest["files"] |= {name: _digest((folder / name).read_bytes()) for name in names}
+    write_text(folder / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+
+def _read_checked(folder: Path, name: str, most: int, digest: str) -> bytes:
+    try:
+        data = read_bytes(child(folder, name), most=most, inside=True)
+    except OSError as error:
+        raise InputError(f"{folder / name} cannot be read: {error.strerror}. Copy the release again.") from None
+    if _digest(data) != digest:
+        raise InputError(f"{folder / name} is damaged: its checksum is not the one in the manifest. Copy it again.")
+    return data
+
+
+def _checked(manifest: Any, folder: Path) -> dict[str, Any]:
+    """The manifest, if all that it must say has the right type."""
+    where = folder / MANIFEST
+    if not isinstance(manifest, dict) or type(manifest.get("format")) is not int:
+        raise InputError(f"{where} is not a manifest of a release.")
     if manifest["format"] > FORMAT:
         raise InputError(
             f"{folder} has format {manifest['format']}, newer than the {FORMAT} known here: update understudy."
         )
-    try:
-        for name, digest in manifest["files"].items():
-            if _digest(folder / name) != digest:
-                raise InputError(
-                    f"{folder / name} is damaged: its checksum is not the one in the manifest. Copy it again."
-                )
-        schema = Schema.from_dict(manifest["schema"]) if manifest["schema"] is not None else None
-        return Bundle(
-            kind=manifest["kind"],
-            method=manifest["method"],
-            parameters=manifest["parameters"],
-            arrays=load_file(folder / _ARRAYS),
-            certificate=Certificate.load(folder / _CERTIFICATE),
-            schema=schema,
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder / _MANIFEST} lacks or garbles {error}: the release is damaged.") from None
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{folder} is damaged: {error}. Copy the release again.") from None
+    if manifest["format"] != FORMAT:
+        raise InputError(f"{folder} has format {manifest['format']}; formats are counted from 1. Copy it again.")
+    for name, kind in (("kind", str), ("method", str), ("parameters", dict), ("files", dict)):
+        if not isinstance(manifest.get(name), kind):
+            raise InputError(f"{where} lacks or garbles `{name}`: the release is damaged. Copy it again.")
+    if not isinstance(manifest.get("schema", ""), dict | None):
+        raise InputError(f"{where} lacks or garbles `schema`: the release is damaged. Copy it again.")
+    files = manifest["files"]
+    if not set(_LARGEST) <= set(files) or len(files) > _MOST_FILES:
+        raise InputError(f"{where} must name {listed(list(_LARGEST))} and few others: the release is damaged.")
+    for name, digest in files.items():
+        child(folder, name)
+        if not isinstance(digest, str) or not re.fullmatch("sha256:[0-9a-f]{64}", digest):
+            raise InputError(f"{where} has no checksum for {name[:80]!r}: the release is damaged. Copy it again.")
+    return manifest
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return "sha256:" + hashlib.file_digest(file, "sha256").hexdigest()
+def _digest(data: bytes) -> str:
+    return "sha256:" + hashlib.sha256(data).hexdigest()

@@ -136,6 +136,7 @@ class Estimator(BaseEstimator):
         """The estimator of a release."""
         try:
             estimator = cls.from_settings(**bundle.parameters["settings"])
+            estimator._check_settings()
         except InputError as error:
             raise InputError(f"the release has settings unknown here ({error}): update understudy.") from None
         estimator._restore(bundle)

@@ -207,4 +207,8 @@ class TableGenerator(Estimator):
         facts = dict(bundle.parameters["facts"])
         said = bundle.parameters.get("coordinates")
         self.coordinates_ = None if said is None else Coordinates.from_dict(said)
+        if self.coordinates_ is not None and self.coordinates_.names != bundle.schema.names:
+            raise InputError(
+                "the schema and the description of the columns differ: the release is damaged. Copy it again."
+            )
         self._ready(self.restore(bundle.arrays, bundle.schema, facts), facts, bundle.schema)

@@ -9,20 +9,14 @@ from typing import Any
 
 from understudy.errors import InputError
 from understudy.report.text import shown
+from understudy.untrusted import read_text, strict_json
+
+_LARGEST_FILE = 32 * 2**20
 
 
 def read_json(path: str | Path, what: str) -> Any:
     """A JSON file from elsewhere, or an error that says what it should have been."""
-    from understudy.privacy.certificate import strict_json
-
-    source = Path(path)
-    try:
-        text = source.read_text("utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read {what} {source}: {error.strerror or error}.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{what} {source} is not UTF-8 text (byte {error.start}).") from None
-    return strict_json(text, where=str(source))
+    return strict_json(read_text(path, most=_LARGEST_FILE, what=what), where=str(path))
 
 
 def read_audits(paths: Sequence[str | Path]) -> list[dict[str, Any]]:

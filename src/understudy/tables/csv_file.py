@@ -6,9 +6,10 @@ import codecs
 import csv
 import gzip
 import io
+import os
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,11 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from understudy.errors import InputError
+from understudy.untrusted import check_expansion, open_regular
 
 MISSING = ("", "NA", "NaN")
 LONGEST_LINE = 16 * 2**20
+MOST_COLUMNS = 20_000
 _BLOCK_LIMIT = 2**31 - 1
 
 
@@ -114,10 +117,11 @@ def _is_text(cell: bytes | None) -> bool:
 def _measure(path: Path) -> tuple[int, bool, bool]:
     """How many bytes there are, whether any is zero, and whether a line is too long, after a look at the beginning."""
     size, zeros, long = 0, False, False
-    for chunk in _chunks(path):
+    for chunk in _chunks(path, own=True):
         if size == 0:
             _check_start(path, chunk)
             _refuse_long(path, chunk, size)
+            _check_columns(path, chunk)
         zeros |= b"\0" in chunk
         long |= _endless(chunk)
         size += len(chunk)
@@ -129,7 +133,7 @@ def _measure(path: Path) -> tuple[int, bool, bool]:
 def _without_long_lines(path: Path) -> io.BytesIO:
     """Private. The file with a zero byte in place of each line that is too long to be a row: it is then a blank one."""
     kept, line, long = io.BytesIO(), bytearray(), False
-    for chunk in _chunks(path):
+    for chunk in _chunks(path, own=True):
         for piece in chunk.splitlines(keepends=True):
             long = long or len(line) + len(piece) > LONGEST_LINE
             line = bytearray() if long else line + piece
@@ -152,6 +156,11 @@ def _refuse_long(path: Path, chunk: bytes, size: int) -> None:
             f"{path}: a line of more than {LONGEST_LINE >> 20} MB (no end of line after byte {size}). "
             "A CSV has one line for each row; is this another kind of file?"
         )
+
+
+def _check_columns(path: Path, chunk: bytes) -> None:
+    if (columns := _first_line(chunk).count(b",") + 1) > MOST_COLUMNS:
+        raise InputError(f"{path}: the header has {columns:,} columns; at most {MOST_COLUMNS:,} are read.")
 
 
 def _header(path: Path) -> list[str]:
@@ -178,6 +187,8 @@ def _scan(path: Path) -> int:
         if size == 0:
             _check_start(path, chunk)
         _refuse_long(path, chunk, size)
+        if size == 0:
+            _check_columns(path, chunk)
         if (nul := chunk.find(b"\0")) >= 0:
             raise InputError(
                 f"{path}: a zero byte at offset {size + nul}; this is not text. Is it another kind of file?"
@@ -196,11 +207,17 @@ def _scan(path: Path) -> int:
     return size
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
-    opener = gzip.open if path.name.lower().endswith(".gz") else open
+def _chunks(path: Path, *, own: bool = False) -> Iterator[bytes]:
+    """The file piece by piece, unpacked. How well a file packs depends on its rows: one's `own` is not refused for it."""
+    packed = path.name.lower().endswith(".gz")
+    unpacked = 0
     try:
-        with opener(path, "rb") as file:
-            while chunk := file.read(LONGEST_LINE):
+        with open_regular(path) as file, gzip.open(file) if packed else nullcontext(file) as stream:
+            stored = os.fstat(file.fileno()).st_size
+            while chunk := stream.read(LONGEST_LINE):
+                unpacked += len(chunk)
+                if packed and not own:
+                    check_expansion(path, stored, unpacked)
                 yield chunk
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path}: the compressed file is damaged: {error}. Copy or download it again.") from None
@@ -219,15 +236,17 @@ def _check_start(path: Path, chunk: bytes) -> None:
             raise InputError(f"{path} is {what} (its first bytes say so), not UTF-8 text. {hint}")
     if not chunk.removeprefix(codecs.BOM_UTF8).strip():
         raise InputError(f"{path} holds only white space: there is not even a header line.")
-    header = ""
-    with suppress(UnicodeDecodeError):
-        header = chunk[:LONGEST_LINE].splitlines()[0].decode()
+    header = _first_line(chunk).decode(errors="replace")
     for separator, word in ((";", "semicolons"), ("\t", "tabs")):
         if "," not in header and separator in header:
             raise InputError(
                 f"{path}: the header has {word} and no comma. Save it with commas, or read it with "
                 f"pandas.read_csv(..., sep={separator!r}) and pass the frame."
             )
+
+
+def _first_line(chunk: bytes) -> bytes:
+    return chunk.removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n").splitlines()[0]
 
 
 def _refuse_encoding(path: Path, offset: int, byte: int) -> None:

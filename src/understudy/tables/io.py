@@ -17,7 +17,8 @@ from pyarrow import feather, parquet
 
 from understudy.errors import InputError
 from understudy.files import check_writable, whole_file
-from understudy.tables.csv_file import read_csv, read_private_csv
+from understudy.tables.csv_file import MOST_COLUMNS, read_csv, read_private_csv
+from understudy.untrusted import check_expansion, open_regular
 from understudy.wording import did_you_mean, listed
 
 _UNTYPED = (".csv", ".csv.gz")
@@ -73,7 +74,7 @@ def read_private(path: str | os.PathLike[str], *, empty_allowed: bool = False) -
         table, unreadable = read_private_csv(path)
         return table
 
-    frame = _checked(_from_arrow(_read_file(file, csv), str(file)), str(file), empty_allowed)
+    frame = _checked(_from_arrow(_read_file(file, csv, own=True), str(file)), str(file), empty_allowed)
     # Whether any truth value is missing must not choose its type.
     truths = {name: "boolean" for name, dtype in frame.dtypes.items() if dtype == np.dtype(bool)}
     return PrivateTable(frame.astype(truths) if truths else frame, has_types(file), unreadable)
@@ -142,24 +143,35 @@ def _suffix(path: Path) -> str:
     )
 
 
-def _read_file(path: Path, csv: Callable[[Path], pa.Table]) -> pa.Table:
+def _read_file(path: Path, csv: Callable[[Path], pa.Table], *, own: bool = False) -> pa.Table:
+    """How well a file packs depends on its rows: one's `own` is not refused for it."""
     suffix = _suffix(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file.")
     try:
-        if path.stat().st_size == 0:
-            raise InputError(f"{path} is empty.")
+        with open_regular(path) as file:
+            if (stored := os.fstat(file.fileno()).st_size) == 0:
+                raise InputError(f"{path} is empty.")
         if suffix in _UNTYPED:
             return csv(path)
         if suffix in (".parquet", ".pq"):
             # ParquetFile reads one file; read_table would look for partitions in the folders' names.
             with parquet.ParquetFile(path) as file:
-                return file.read()
-        return feather.read_table(os.fspath(path))
+                rows, columns = file.metadata.num_rows, file.metadata.num_columns
+                if columns > MOST_COLUMNS:
+                    raise InputError(f"{path} has {columns:,} columns; at most {MOST_COLUMNS:,} are read.")
+                # Equal values take next to nothing in the file, and eight bytes each once they are read.
+                if not own:
+                    check_expansion(path, stored, 8 * rows * columns)
+                table = file.read()
+        else:
+            table = feather.read_table(os.fspath(path))
+        table.validate(full=True)  # lengths and offsets that point outside of the file
+        return table
     except FileNotFoundError:
         raise InputError(f"there is no file {path}.{_neighbour(path)}") from None
-    except pa.ArrowException as error:
-        reason = str(error).rstrip(".")
+    except (pa.ArrowException, OverflowError, UnicodeDecodeError) as error:
+        reason = str(error).rstrip(".")[:500]
         raise InputError(f"{path} is not a whole {suffix} file: {reason}. Copy or make it again.") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None

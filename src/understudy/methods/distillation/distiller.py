@@ -22,6 +22,7 @@ from understudy.methods.distillation.domain import Domain, ImageDomain, TableDom
 from understudy.methods.distillation.training import Regression, Support
 from understudy.methods.image_moments.generator import PUBLIC
 from understudy.privacy import Budget, Certificate
+from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Run
 from understudy.release.estimator import Estimator
@@ -266,10 +267,8 @@ class Distiller(Estimator):
 
     def _restore(self, bundle: Bundle) -> None:
         domain = restore(bundle.parameters["domain"], bundle.arrays, bundle.schema)
-        points, labels = bundle.arrays["points"], bundle.arrays["soft_labels"]
-        width = self._labels_a_point(len(domain.classes))
-        if points.shape[1] != domain.features or labels.shape != (len(points), width):
-            raise InputError("the distilled points do not fit their schema: the release is damaged. Copy it again.")
+        points = fitting(bundle.arrays, "points", None, domain.features)
+        labels = fitting(bundle.arrays, "soft_labels", len(points), self._labels_a_point(len(domain.classes)))
         self._ready(domain, Support(jnp.asarray(points), jnp.asarray(labels)))
 
     def _ready(self, domain: Domain, support: Support) -> None:

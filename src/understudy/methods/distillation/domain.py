@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.images import ImageDataset
+from understudy.images import ImageDataset, check_form
 from understudy.methods import layout
+from understudy.release.arrays import fitting
 from understudy.tables import Encoder, Schema
 from understudy.tables.io import as_frame
 
@@ -127,8 +128,8 @@ class ImageDomain:
 def restore(facts: dict[str, Any], arrays: Any, schema: Schema | None) -> Domain:
     """The domain of a release."""
     if facts["form"] == "images":
-        low, high = facts["value_range"]
-        return ImageDomain(tuple(facts["shape"]), tuple(facts["classes"]), (low, high))
+        return ImageDomain(*check_form(facts["shape"], facts["classes"], facts["value_range"]))
     if schema is None:
         raise InputError("the release has no schema: it is damaged. Copy it again.")
-    return TableDomain(schema, arrays["shift"], arrays["scale"])
+    width = TableDomain(schema).features
+    return TableDomain(schema, fitting(arrays, "shift", width), fitting(arrays, "scale", width, least=1e-12))

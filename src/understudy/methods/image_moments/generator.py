@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.images import ImageDataset
+from understudy.images import ImageDataset, check_form
 from understudy.images.basis import dct_basis
 from understudy.images.edges import EdgeMap
 from understudy.images.straighten import straighten
@@ -22,6 +23,7 @@ from understudy.methods.image_moments.sampler import POSE_UNIT, ImageMixture
 from understudy.privacy import Budget, Event
 from understudy.privacy.calibration import smallest_noise
 from understudy.privacy.clipped_moments import ClippedMoments
+from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
 from understudy.release.estimator import Estimator
 from understudy.release.settings import or_none, positive, setting, share, truth, whole
@@ -32,6 +34,7 @@ _TAIL_SHARE = 0.02
 _CHUNK = 2048
 # How many samples, for each feature, show along which axes to look at edges.
 _SHOWN = 40
+_LARGEST_BASIS = 2**26  # numbers: half a gigabyte
 _MIXTURE = ("weights", "means", "factors", "tail")
 PUBLIC = "size, value range and set of classes of the images"
 
@@ -146,6 +149,12 @@ class ImageMoments(Estimator):
         colour = len(shape) == 3 and shape[2] > 1
         side = min(shape[:2])
         frequencies = min(side, 8 if colour else 14) if self.frequencies is None else self.frequencies
+        rows = 3 * frequencies**2 if colour else max(frequencies, side) ** 2
+        if rows * math.prod(shape) > _LARGEST_BASIS:
+            raise InputError(
+                f"images of shape {shape} need a basis of {rows * math.prod(shape):,} numbers, more than "
+                f"{_LARGEST_BASIS:,}. Make the images smaller."
+            )
         low = dct_basis(shape, frequencies)
         if colour or len(set(shape[:2])) > 1:
             return low, low[:0]
@@ -166,7 +175,11 @@ class ImageMoments(Estimator):
     def _mix(self, *arrays: np.ndarray) -> None:
         """The mixture of arrays in the order of `_MIXTURE`."""
         parts = (jnp.asarray(one, jnp.float32) for one in (*arrays, np.concatenate(self._bases(self.shape_))))
-        self.mixture_ = ImageMixture(*parts, shape=tuple(self.shape_), poses=3 if self.sized else int(self.straight))
+        self.mixture_ = ImageMixture(*parts, shape=tuple(self.shape_), poses=self._poses)
+
+    @property
+    def _poses(self) -> int:
+        return 3 if self.sized else int(self.straight)
 
     def _refine_by(self, moments: EdgeMoments | None) -> None:
         self.edge_moments_ = moments
@@ -218,12 +231,24 @@ class ImageMoments(Estimator):
         return Bundle("generator", self.method, parameters, arrays, self.certificate_)
 
     def _restore(self, bundle: Bundle) -> None:
-        self.shape_, self.classes_ = tuple(bundle.parameters["shape"]), tuple(bundle.parameters["classes"])
-        low, high = bundle.parameters["value_range"]
-        self.value_range_ = (low, high)
-        self._mix(*(bundle.arrays[name] for name in _MIXTURE))
-        edges: list[Any] = [bundle.arrays.get(f"edge_{name}") for name in EdgeMoments._fields]
-        self._refine_by(None if edges[0] is None else EdgeMoments(*edges))
+        said = (bundle.parameters[name] for name in ("shape", "classes", "value_range"))
+        self.shape_, self.classes_, self.value_range_ = check_form(*said)
+        low, high = self._bases(self.shape_)
+        arrays, classes, poses = bundle.arrays, len(self.classes_), self._poses
+        weights = fitting(arrays, "weights", classes, None, shares=True)
+        means = fitting(arrays, "means", classes, weights.shape[1], len(low) + poses)
+        factors = fitting(arrays, "factors", classes, len(low) + poses, len(low) + poses)
+        tail = fitting(arrays, "tail", len(high), least=0.0) if len(high) else np.zeros(0)
+        self._mix(weights, means, factors, tail)
+        self._refine_by(self._edges_of(arrays) if "edge_axes" in arrays else None)
+
+    def _edges_of(self, arrays: Mapping[str, np.ndarray]) -> EdgeMoments:
+        classes = len(self.classes_)
+        axes = fitting(arrays, "edge_axes", EdgeMap().count(self.shape_), None)
+        k = axes.shape[1]
+        shapes = {"before": (classes, k), "means": (classes, k), "covariance": (k, k), "along": (k, classes)}
+        rest = {name: fitting(arrays, f"edge_{name}", *shape) for name, shape in shapes.items()}
+        return EdgeMoments(axes=axes, deviations=fitting(arrays, "edge_deviations", k, least=1e-12), **rest)
 
 
 @jax.jit

@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from understudy.errors import InputError
 from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.axes import Axes, Axis, Quantiles
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
+from understudy.release.arrays import fitting
 from understudy.tables.coordinates import Chances
 
 # Radii are counted in bins of half an octave below the longest row that the schema allows.
@@ -157,11 +159,19 @@ class GaussianModel:
         return arrays if self.quantiles is None else arrays | {"quantiles": self.quantiles.points}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], axes: Axes) -> GaussianModel:
-        names = ("ratio", "means", "factors", "radius_edges", "radii", "stretch")
-        ratio, means, factors, edges, radii, stretch = (arrays[name] for name in names)
-        known = Quantiles(arrays["quantiles"]) if "quantiles" in arrays else None
-        return cls(axes, ratio, means, factors, edges, radii, stretch, quantiles=known)
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], axes: Axes, classes: int | None) -> GaussianModel:
+        """What `arrays` gave, from whoever; None stands for any number of classes."""
+        ratio = fitting(arrays, "ratio", classes, shares=True)
+        means = fitting(arrays, "means", len(ratio), axes.width)
+        factors = fitting(arrays, "factors", len(ratio), axes.width, axes.width)
+        edges = fitting(arrays, "radius_edges", None, least=1e-12)
+        if np.any(np.diff(edges) <= 0):
+            raise InputError("the edges of the radii do not rise: the release is damaged. Copy it again.")
+        radii = fitting(arrays, "radii", len(ratio), len(edges) - 1, shares=True)
+        stretch = fitting(arrays, "stretch", axes.width, least=0.0)
+        known = Quantiles(fitting(arrays, "quantiles", None, axes.width)) if "quantiles" in arrays else None
+        even = radii / radii.sum(axis=1, keepdims=True)
+        return cls(axes, ratio / ratio.sum(), means, factors, edges, even, stretch, quantiles=known)
 
     def stretched(self) -> GaussianModel:
         """The model with each number's spread set right by its private marginal, which all classes share.

@@ -142,11 +142,12 @@ class MomentsGenerator(TableGenerator):
         if self.coordinates_ is None:
             raise InputError("the release does not describe its columns: it is damaged, or of an older understudy.")
         goal = target_of(self.coordinates_)
+        classes = len(goal.labels) if goal.listed else None
         if facts["model"] == "tables":
-            return MomentsModel(tables_model.TablesModel.from_arrays(arrays, goal.features.bins(self.bins)), goal)
-        return MomentsModel(
-            GaussianModel.from_arrays(arrays, Axes(goal.features.columns, self.coordinates_.rows)), goal
-        )
+            bins = goal.features.bins(self.bins)
+            return MomentsModel(tables_model.TablesModel.from_arrays(arrays, bins, classes), goal)
+        axes = Axes(goal.features.columns, self.coordinates_.rows)
+        return MomentsModel(GaussianModel.from_arrays(arrays, axes, classes), goal)
 
 
 def _drowned(hidden: list[int], goal: Target) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from understudy.errors import InputError
 from understudy.methods.moments.mixture import Mixture, one_hot
 from understudy.privacy.parities import triples as all_triples
+from understudy.release.arrays import fitting
 
 # Pairs and triples must stand so many deviations out of what noise and chance explain; at most so many, and so many cells.
 _STANDS_OUT, _TRIPLES_STAND_OUT = 5.0, 4.0
@@ -88,13 +90,31 @@ class LabelModel:
     def arrays(self) -> dict[str, np.ndarray]:
         """What a bundle keeps."""
         terms = self.terms
-        return {"effects": self.effects, "pairs": terms.pairs, "triples": terms.triples, "high": terms.high}
+        places = {"pairs": terms.pairs, "triples": terms.triples, "high": terms.high.astype(np.int64)}
+        return {"effects": self.effects} | {name: array for name, array in places.items() if len(array)}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], sizes: tuple[int, ...]) -> LabelModel:
-        return cls(
-            arrays["effects"], LabelTerms(sizes, arrays["pairs"], arrays["triples"], arrays["high"].astype(bool))
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], sizes: tuple[int, ...], classes: int) -> LabelModel:
+        """What `arrays` gave, from whoever."""
+        terms = LabelTerms(
+            sizes,
+            _places(arrays, "pairs", None, 2, most=len(sizes) - 1),
+            _places(arrays, "triples", None, 3, most=len(sizes) - 1),
+            _places(arrays, "high", sum(sizes), most=1).astype(bool),
         )
+        if len(terms.triples) and not len(terms.high):
+            raise InputError("the release has triples and no array 'high': it is damaged. Copy it again.")
+        return cls(fitting(arrays, "effects", terms.number, classes), terms)
+
+
+def _places(arrays: Mapping[str, np.ndarray], name: str, *shape: int | None, most: int) -> np.ndarray:
+    """Whole numbers from zero to `most`; none where the release has no such array."""
+    if name not in arrays:
+        return np.empty((0, *(size or 0 for size in shape[1:])), np.int64)
+    places = fitting(arrays, name, *shape, least=0, most=most)
+    if not np.issubdtype(places.dtype, np.integer):
+        raise InputError(f"the array {name!r} holds no whole numbers: the release is damaged.")
+    return places
 
 
 @dataclass(frozen=True)

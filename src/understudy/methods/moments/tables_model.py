@@ -15,6 +15,7 @@ from understudy.methods.moments.mixture import Mixture, class_counts, fit_mixtur
 from understudy.methods.moments.plan import TablesPlan
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import Budget
+from understudy.release.arrays import fitting
 from understudy.tables.coordinates import Bins
 
 # Rows that the label model learns from; they are the mixture's own, so more of them cost only time.
@@ -63,10 +64,14 @@ class TablesModel:
         return found
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], bins: Bins) -> TablesModel:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], bins: Bins, classes: int | None) -> TablesModel:
+        """What `arrays` gave, from whoever; None stands for any number of classes."""
         sizes = tuple(bins.sizes)
-        labels = LabelModel.from_arrays(arrays, sizes) if "effects" in arrays else None
-        return cls(bins, Mixture(arrays["chances"], arrays["weights"], sizes), labels, arrays["ratio"])
+        ratio = fitting(arrays, "ratio", classes, shares=True)
+        chances = fitting(arrays, "chances", None, sum(sizes), least=0.0)
+        weights = fitting(arrays, "weights", len(ratio), len(chances), shares=True)
+        labels = LabelModel.from_arrays(arrays, sizes, len(ratio)) if "effects" in arrays else None
+        return cls(bins, Mixture(chances, weights, sizes), labels, ratio / ratio.sum())
 
 
 def measure(
