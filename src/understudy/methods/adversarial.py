@@ -168,7 +168,7 @@ class AdversarialGenerator(TableGenerator):
         """Touches private data: coordinates and a start are bought, and the rows brought there."""
         coordinates = rows.coordinates or self._coordinates(rows)
         space = RecordSpace(coordinates)
-        own = space.records(rows.frame, rows.rng(7))
+        own = space.records(rows.frame, rows.chances(7))
         classes = np.full(len(rows), -1, dtype=np.int32)
         classes[rows.present] = space.classes(own)
         warm, start = None, self.start

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.learn.adversarial import Heads
-from understudy.tables.coordinates import Coordinates, Ranked
+from understudy.tables.coordinates import Chances, Coordinates, Ranked
 
 # A category that was not seen keeps this share, so that its logit is finite.
 _LEAST = 1e-4
@@ -87,9 +87,9 @@ class RecordSpace:
                 logits[a + 1] = np.log(share / (1 - share))
         return logits
 
-    def records(self, frame: pd.DataFrame, rng: np.random.Generator) -> np.ndarray:
+    def records(self, frame: pd.DataFrame, chances: Chances) -> np.ndarray:
         """As private as the frame: its rows as records."""
-        ranked = self.coordinates.ranks(frame, rng)
+        ranked = self.coordinates.ranks(frame, chances)
         made = np.zeros((len(frame), self.heads.width), dtype=np.float32)
         for at, place in enumerate(self.coordinates.ordered):
             a, b = self._spans[place]
