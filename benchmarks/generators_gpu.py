@@ -26,7 +26,6 @@ from understudy.learn import discriminators as d
 from understudy.learn.networks import weight_count
 from understudy.learn.partition import shards
 from understudy.learn.teachers import TeacherAxis, one_device
-from understudy.methods.gpate import count_directions
 from understudy.tables import Column, Encoder, Schema
 
 STEPS, BATCH, VOTES = 5, 64, 320
@@ -63,29 +62,30 @@ def teachers_alone(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[
     width = cube.shape[1]
     dealt = shards(len(cube), teachers, seed=0)
     axis = TeacherAxis(teachers, one_device())
-    plan = d.Discriminators(axis, width, hidden, BATCH, 1e-4, dealt.width)
-    rows = d.deal_rows(cube, np.ones(len(cube), bool), dealt, axis)
+    plan = d.Discriminators(axis, width, hidden, 1e-4)
+    rows = d.deal_rows(cube, np.zeros(len(cube), np.int32), dealt, axis, 1)
     rng = np.random.default_rng(0)
-    fakes = jnp.asarray(rng.random((STEPS, BATCH, width), dtype=np.float32))
-    slots = jnp.asarray(d.choose_slots(plan, rng, STEPS))
-    asked = jnp.asarray(rng.random((VOTES, width), dtype=np.float32))
-    projections = jnp.asarray(rng.normal(size=(32, width, 10)).astype(np.float32))
+    chances = (jnp.asarray(rng.random((STEPS, BATCH), dtype=np.float32)) for _ in range(2))
+    values = jnp.asarray(rng.random((STEPS, BATCH, width), dtype=np.float32))
+    fakes = d.Fakes(values, jnp.zeros((STEPS, BATCH), jnp.int32), *chances)
+    asked, classes = jnp.asarray(rng.random((VOTES, width), dtype=np.float32)), jnp.zeros(VOTES, jnp.int32)
+    form = (None, tuple(range(width)))
     held = [d.start_teachers(plan, (0, 0))]
 
     def step() -> Any:
-        held[0] = d.train_teachers(plan, held[0], rows, fakes, slots)
+        held[0] = d.train_teachers(plan, held[0], rows, fakes)
         return held[0]
 
     learning = timed(step)
-    voting = timed(lambda: d.count_votes(plan, held[0], asked))
-    moving = timed(lambda: count_directions(axis, 10, held[0], asked[:32], projections, jnp.float32(1e-4)))
+    scoring = timed(lambda: d.sum_scores(plan, False, held[0], rows.counts, asked, classes))
+    moving = timed(lambda: d.sum_directions(plan, form, held[0], rows.counts, asked[:BATCH], classes[:BATCH]))
     weights = weight_count(width, hidden, 1) + sum(hidden) + 1
     real = min(BATCH, dealt.width)
     traffic = teachers * 4 * (real * width + 6 * weights) + 4 * BATCH * width
     each = learning["best_seconds"] / STEPS
     floor = {"floor_bytes_a_step": traffic, "floor_seconds_a_step": traffic / speed, "copy_bytes_a_second": speed}
     told = {"source": source, "rows": len(cube), "columns": width, "rows_each": dealt.width, "seconds_a_step": each}
-    times = {"training": learning, "votes_of_320_records": voting, "directions_of_32_records": moving}
+    times = {"training": learning, "scores_of_320_records": scoring, "directions_of_64_records": moving}
     return [{**told, **floor, "times_the_floor": each * speed / traffic, **times}]
 
 

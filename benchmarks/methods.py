@@ -36,38 +36,26 @@ class Method:
 
 
 _START = {"start.kind": "moments", "start.epsilon_share": 0.5}
-_LABELS_KEPT: Mapping[str, Any] = {
-    "queries": 64, "memory": 50, "student_steps": 50, "generator_steps": 5, "teacher_learning_rate": 1e-2,
-}  # fmt: skip
+_FEW = {"teachers": 50, "iterations": 5, "first_steps": 10}
 _DIFFERENT: Mapping[str, Method] = {
     "moments": Method("moments", " (ours)", {}, {"components": 20, "steps": 100}),
-    "pategan": Method(
-        "pategan", "", {"conditional": True, "iterations": 20}, {"teachers": 50, "iterations": 5}
-    ),
+    "pategan": Method("pategan", "", {}, _FEW),
     "pategan, moments start": Method(
-        "pategan",
-        " from a moments start (ours)",
-        {**_LABELS_KEPT, **_START, "conditional": True, "learning_rate": 1e-5, "iterations": 10},
-        {"teachers": 50, "iterations": 2, "start.steps": 200},
+        "pategan", " from a moments start (ours)", _START, {**_FEW, "start.steps": 200}
     ),
     "pategan as published": Method(
         "pategan",
         " as published",
-        {"conditional": True, "mode": "as-published", "aggregator": "lnmax", "iterations": 300, "noise": 800.0,
-         "teacher_learning_rate": 1e-2},
+        {"aggregator": "votes", "mode": "as-published", "iterations": 300, "noise": 800.0, "batch": 320, "memory": 0.0},
         {"teachers": 50, "iterations": 20},
         _DEPENDENT,
     ),
-    "dpgan": Method(
-        "dpgan", "", {"conditional": True, "iterations": 300, "learning_rate": 1e-3}, {"iterations": 50}
-    ),
-    "gpate": Method(
-        "gpate", "", {"conditional": True, "iterations": 10, "learning_rate": 1e-3}, {"teachers": 50, "iterations": 5}
-    ),
+    "dpgan": Method("dpgan", "", {}, {"iterations": 50}),
+    "gpate": Method("gpate", "", {}, _FEW),
     "gpate as published": Method(
         "gpate",
         " as published",
-        {"conditional": True, "mode": "as-published", "noise": 600.0, "threshold_ratio": 2.5, "iterations": 300},
+        {"aggregator": "votes", "mode": "as-published", "noise": 600.0, "threshold_ratio": 2.5, "iterations": 300},
         {"teachers": 50, "iterations": 20},
         _DEPENDENT,
     ),
@@ -75,17 +63,11 @@ _DIFFERENT: Mapping[str, Method] = {
     "gpate without noise": Method(
         "gpate",
         " without noise, 10 teachers",
-        {"epsilon": 1e7, "teachers": 10, "dimensions": 5, "iterations": 1000, "noise": 0.5, "threshold_ratio": 1.0},
+        {"epsilon": 1e5, "teachers": 10},
         {"iterations": 50},
         "Without privacy: noise that is next to nothing.",
     ),
-    "gan": Method(
-        "gan",
-        "",
-        {"iterations": 4000, "learning_rate": 2e-4, "critic_steps": 2, "conditional": True},
-        {"iterations": 300},
-        "Without privacy.",
-    ),
+    "gan": Method("gan", "", {}, {"iterations": 100}, "Without privacy."),
     "dpkip": Method("dpkip", ", 10 a class", {}, {"epochs": 1}),
     "dpkip, moments start": Method(
         "dpkip",

@@ -30,6 +30,7 @@ PAGES: dict[str, dict[str, str]] = {
         "one-look": "one_look:BENCHMARK",
         "distill-speed": "distill_speed:BENCHMARK",
         "dpkip-choices": "dpkip_choices:BENCHMARK",
+        "adversarial-curves": "adversarial:BENCHMARK",
         "generators-choose": "generators:CHOOSE",
         "generators-report": "generators:REPORT",
         "generators-speed": "generators_speed:SPEED",

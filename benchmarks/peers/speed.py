@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
@@ -59,15 +60,17 @@ def updates(cube: np.ndarray, teachers: int, hidden: tuple[int, ...]) -> float:
     """Seconds of the processor for five updates of all teachers, and nothing else."""
     dealt = shards(len(cube), teachers, seed=0)
     axis = TeacherAxis(teachers, one_device())
-    plan = d.Discriminators(axis, cube.shape[1], hidden, 64, 1e-4, dealt.width)
-    rows = d.deal_rows(cube.astype(np.float32), np.ones(len(cube), bool), dealt, axis)
+    plan = d.Discriminators(axis, cube.shape[1], hidden, 1e-4, published=True)
+    rows = d.deal_rows(cube.astype(np.float32), np.zeros(len(cube), np.int32), dealt, axis, 1)
     rng = np.random.default_rng(0)
-    fakes = rng.random((5, 64, cube.shape[1]), dtype=np.float32)
+    chances = (jnp.asarray(rng.random((5, 64), dtype=np.float32)) for _ in range(2))
+    values = jnp.asarray(rng.random((5, 64, cube.shape[1]), dtype=np.float32))
+    fakes = d.Fakes(values, jnp.zeros((5, 64), jnp.int32), *chances)
     state = d.start_teachers(plan, (0, 0))
     taken: list[float] = []
     for _ in range(12):
         began = time.process_time()
-        state = jax.block_until_ready(d.train_teachers(plan, state, rows, fakes, d.choose_slots(plan, rng, 5)))
+        state = jax.block_until_ready(d.train_teachers(plan, state, rows, fakes))
         taken.append(time.process_time() - began)
     return min(taken[1:])
 

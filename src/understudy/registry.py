@@ -143,11 +143,12 @@ for _entry in (
         "generator",
         "understudy.methods.pategan:PATEGAN",
         "PATE-GAN",
-        "A generator learns to fool a student that saw only noisy votes of many teachers, each trained on its own part "
-        "of the rows.",
+        "A generator learns to please a student that knows only what many teachers, each trained on its own part of the "
+        "rows, said of made-up rows, blurred with noise.",
         quick=(
-            *(("teachers", 200), ("iterations", 2), ("batch", 8), ("teacher_steps", 8), ("student_steps", 1)),
-            *(("generator_hidden", (4,)), ("student_hidden", (4,)), ("learning_rate", 0.1)),
+            *(("teachers", 200), ("iterations", 2), ("batch", 8), ("first_steps", 8), ("teacher_steps", 8)),
+            *(("teacher_hidden", (4,)), ("teacher_batch", 4), ("teacher_learning_rate", 0.1), ("student_steps", 1)),
+            *(("student_batch", 8), ("generator_hidden", (4,)), ("student_hidden", (4,)), ("learning_rate", 0.1)),
         ),
         needs=Needs(megabytes=550, seconds=4, steps=("iterations",), per_step=70),
     ),
@@ -156,11 +157,12 @@ for _entry in (
         "generator",
         "understudy.methods.gpate:GPATE",
         "G-PATE",
-        "Teachers, each with its own part of the rows, tell a generator in which direction to improve; only a noisy "
-        "vote on the direction leaves.",
+        "Teachers, each with its own part of the rows, tell a generator in which direction to improve; only the sum of "
+        "what they say leaves, blurred with noise.",
         quick=(
-            *(("teachers", 10), ("iterations", 2), ("batch", 4), ("dimensions", 2), ("bins", 4), ("threshold", 0.1)),
-            *(("generator_hidden", (4,)), ("learning_rate", 0.1)),
+            *(("teachers", 100), ("iterations", 2), ("batch", 4), ("dimensions", 2), ("bins", 4), ("threshold", 0.1)),
+            *(("first_steps", 8), ("teacher_steps", 8), ("teacher_hidden", (4,)), ("teacher_batch", 4)),
+            *(("teacher_learning_rate", 0.1), ("generator_hidden", (4,)), ("learning_rate", 0.1)),
         ),
         needs=Needs(megabytes=550, seconds=4, steps=("iterations",), per_step=100),
     ),
@@ -171,7 +173,7 @@ for _entry in (
         "DP-GAN",
         "A generator plays against a critic whose every learning step is clipped for each row and blurred with noise.",
         quick=(
-            *(("iterations", 2), ("critic_steps", 2), ("batch", 360), ("generator_hidden", (4,))),
+            *(("iterations", 2), ("critic_steps", 2), ("batch", 360), ("fakes", 8), ("generator_hidden", (4,))),
             *(("critic_hidden", (4,)), ("learning_rate", 0.1)),
         ),
         needs=Needs(megabytes=550, seconds=8, steps=("iterations",), per_step=150),

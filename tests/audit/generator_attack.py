@@ -31,33 +31,46 @@ SCHEMA = Schema(
     (Column("a", "continuous", bounds=(0, 1)), Column("b", "continuous", bounds=(0, 1)), Column("y", "boolean")), "y"
 )
 EPSILON, DELTA = 1.0, 1e-5
-TINY = {"generator_hidden": (4,), "random_state": 0, "learning_rate": 0.5, "batch": 4}
-VOTES = {"teachers": 2, "iterations": 2}
-STUDENT = {**TINY, **VOTES, "teacher_steps": 8, "student_steps": 1, "student_hidden": (4,), "batch": 8}
-DIRECTIONS = {"dimensions": 2, "bins": 4, "threshold": 0.75, "teacher_steps": 8, **VOTES, **TINY}
-CRITIC = {"iterations": 2, "critic_steps": 1, "critic_hidden": (4,), "weight_clip": 10.0, **TINY}
+TINY = {"generator_hidden": (4,), "random_state": 0, "learning_rate": 0.5, "caution": 1.0}
+TAUGHT = {
+    **{
+        "teachers": 2,
+        "iterations": 2,
+        "first_steps": 8,
+        "teacher_steps": 8,
+        "teacher_batch": 4,
+        "teacher_hidden": (4,),
+    },
+    **{"teacher_learning_rate": 0.1, **TINY},
+}
+STUDENT = {**TAUGHT, "student_steps": 1, "student_batch": 8, "student_hidden": (4,), "batch": 8}
+DIRECTIONS = {**TAUGHT, "batch": 4}
+BINS = {**DIRECTIONS, "aggregator": "votes", "dimensions": 2, "bins": 4, "threshold": 0.75}
+VOTES = {**STUDENT, "aggregator": "votes", "ballot": "gnmax"}
+CRITIC = {
+    **{"iterations": 2, "critic_steps": 1, "critic_hidden": (4,), "weight_clip": 10.0, "batch": 4, "fakes": 4},
+    **{"critic_learning_rate": 0.5, **TINY},
+}
 
 Make = Callable[[], Any]
 CASES: dict[str, Make] = {
-    "pategan-lnmax": lambda: PATEGAN.from_settings(aggregator="lnmax", **STUDENT),
-    "pategan-gnmax": lambda: PATEGAN.from_settings(**STUDENT),
-    "pategan-gnmax data-dependent": lambda: PATEGAN.from_settings(
-        mode="data-dependent", **{**STUDENT, "iterations": 4}
-    ),
-    "pategan-gnmax conditional": lambda: PATEGAN.from_settings(conditional=True, **STUDENT),
+    "pategan": lambda: PATEGAN.from_settings(**STUDENT),
+    "pategan comparisons": lambda: PATEGAN.from_settings(**STUDENT, aggregator="comparisons"),
+    "pategan-lnmax": lambda: PATEGAN.from_settings(**{**VOTES, "ballot": "lnmax"}),
+    "pategan-gnmax": lambda: PATEGAN.from_settings(**VOTES),
+    "pategan-gnmax data-dependent": lambda: PATEGAN.from_settings(mode="data-dependent", **{**VOTES, "iterations": 4}),
     "gpate": lambda: GPATE.from_settings(**DIRECTIONS),
-    "gpate data-dependent": lambda: GPATE.from_settings(mode="data-dependent", **{**DIRECTIONS, "iterations": 4}),
+    "gpate signs": lambda: GPATE.from_settings(**DIRECTIONS, aggregator="signs"),
+    "gpate votes": lambda: GPATE.from_settings(**BINS),
+    "gpate votes data-dependent": lambda: GPATE.from_settings(mode="data-dependent", **{**BINS, "iterations": 4}),
     "dpgan": lambda: DPGAN.from_settings(noise=6.0, **CRITIC),
-    "dpgan conditional": lambda: DPGAN.from_settings(noise=12.0, conditional=True, ratio_epsilon_share=0.2, **CRITIC),
 }
 # Stops when the data-dependent epsilon reaches the budget: not private as claimed, and never said to be.
 UNSAFE: dict[str, Make] = {
     "pategan-lnmax as-published": lambda: PATEGAN.from_settings(
-        aggregator="lnmax", mode="as-published", noise=4.0, **{**STUDENT, "iterations": 40}
+        mode="as-published", noise=4.0, **{**VOTES, "ballot": "lnmax", "iterations": 40}
     ),
-    "gpate as-published": lambda: GPATE.from_settings(
-        mode="as-published", noise=4.0, **{**DIRECTIONS, "iterations": 20}
-    ),
+    "gpate as-published": lambda: GPATE.from_settings(mode="as-published", noise=4.0, **{**BINS, "iterations": 20}),
 }
 
 
@@ -96,7 +109,7 @@ def _seen(generator: Any, learnt: Learnt) -> list[float]:
     weights = [] if critic is None else np.asarray(critic.network.weights[0]).ravel().tolist()
     told = [0.0 if learnt.sanitised is None else float(learnt.sanitised.epsilon)]
     told = told if generator.mode == "data-dependent" else []
-    return [*means, *public, float(len(lines)), *told, *learnt.model.ratio.tolist(), *weights]
+    return [*means, *public, float(len(lines)), *told, *learnt.model.space.ratio.tolist(), *weights]
 
 
 def lower_bound(here: np.ndarray, there: np.ndarray) -> float:

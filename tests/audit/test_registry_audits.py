@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,12 +17,24 @@ EPSILON, DELTA = 2.0, 1e-5
 WORLDS = {"table": worlds.TABLES, "images": worlds.PICTURES}
 
 
+# What a method may let out instead of what it does by default.
+OTHERS: dict[str, tuple[dict[str, Any], ...]] = {
+    "gpate": ({"aggregator": "signs"}, {"aggregator": "votes"}),
+    "pategan": ({"aggregator": "comparisons"}, {"aggregator": "votes"}, {"aggregator": "votes", "ballot": "gnmax"}),
+}
+
+
 def cases(attack: registry.Attack) -> list[Any]:
-    """Each method that this attack is for, on each kind of data that it takes."""
+    """Each method that this attack is for, in each of its ways, on each kind of data that it takes."""
     return [
-        pytest.param(entry, WORLDS[takes], id=f"{entry.name}-{takes}")
+        pytest.param(
+            replace(entry, quick=(*entry.quick, *changes.items())),
+            WORLDS[takes],
+            id="-".join([entry.name, *changes.values(), takes]),
+        )
         for entry in registry.entries()
         if attack in entry.attacks
+        for changes in ({}, *OTHERS.get(entry.name, ()))
         for takes in entry.takes
         if takes in WORLDS
     ]

@@ -20,7 +20,7 @@ from understudy.tables import read_table, validate_frame
 
 SMALL = [
     *("--method", "pategan"),
-    *("--teachers", "10", "--iterations", "2", "--epsilon", "4", "--set", "noise=20"),
+    *("--teachers", "10", "--iterations", "2", "--epsilon", "4", "--set", "first_steps=2"),
     *("--set", "batch=8", "--set", "teacher_steps=2", "--set", "student_steps=2"),
 ]
 
@@ -170,7 +170,7 @@ def test_a_run_begun_without_the_ledger_is_booked_when_it_goes_on_with_it(
     book.add_dataset("patients", epsilon=10.0, delta=1e-3)
     charged = ["--ledger", tmp_path / "ledger.db", "--dataset", "patients"]
     begun = PATEGAN.from_settings(
-        epsilon=4.0, teachers=10, iterations=2, noise=20, batch=8, teacher_steps=2, student_steps=2, random_state=0
+        epsilon=4.0, teachers=10, iterations=2, first_steps=2, batch=8, teacher_steps=2, student_steps=2, random_state=0
     )
     begun.fit(table(), schema=SCHEMA, workspace=tmp_path / "s.csv.private")
     stated = begun.certificate_.epsilon

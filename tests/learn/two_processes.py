@@ -18,7 +18,8 @@ ROWS, TEACHERS, FEATURES = 203, 7, 6
 def main(path: str) -> None:
     from understudy.learn.discriminators import (
         Discriminators,
-        choose_slots,
+        Fakes,
+        count_directions,
         count_votes,
         deal_rows,
         start_teachers,
@@ -28,7 +29,6 @@ def main(path: str) -> None:
     from understudy.learn.partition import shards
     from understudy.learn.processes import OwnRows, all_devices, own_rows, spans_processes
     from understudy.learn.teachers import TeacherAxis
-    from understudy.methods.gpate import count_directions
 
     mesh = all_devices()
     dealt = shards(ROWS, TEACHERS, seed=3)
@@ -40,20 +40,23 @@ def main(path: str) -> None:
     asked = np.random.default_rng(5).random((40, FEATURES)).astype(np.float32)
 
     ensemble = Ensemble(TEACHERS, hidden=(8,), epochs=5, mesh=mesh).fit(values, labels, dealt, jax.random.key(0))
-    plan = Discriminators(TeacherAxis(TEACHERS, mesh), FEATURES, (), 16, 0.05, dealt.width)
+    plan = Discriminators(TeacherAxis(TEACHERS, mesh), FEATURES, (), 0.05)
     rng = np.random.default_rng(6)
-    fakes = rng.random((3, 16, FEATURES)).astype(np.float32)
-    teachers = start_teachers(plan, (0, 0))
-    given = deal_rows(values, np.ones(ROWS, bool), dealt, plan.axis)
-    teachers = train_teachers(plan, teachers, given, fakes, choose_slots(plan, rng, 3))
+    shape = (3, 16)
+    kinds = np.zeros(shape, np.int32)
+    fakes = Fakes(rng.random((*shape, FEATURES)).astype("f4"), kinds, *rng.random((2, *shape)).astype("f4"))  # type: ignore[arg-type]
+    of_one_class = OwnRows(np.zeros(len(mine), np.int32), mine, ROWS)
+    given = deal_rows(values, of_one_class, dealt, plan.axis, 1)
+    teachers = train_teachers(plan, start_teachers(plan, (0, 0)), given, fakes)
     projections = rng.normal(size=(40, FEATURES, 2)).astype(np.float32)
-    directions = count_directions(plan.axis, 4, teachers, asked, projections, np.float32(1e-2))
+    ask = (teachers, given.counts, asked, np.zeros(40, np.int32))
+    directions = count_directions(plan, 4, *ask, projections, np.float32(1e-2))
     found = {
         "devices": mesh.size,
         "spans": spans_processes(mesh),
         "rows": mine.tolist(),
         "ensemble": ensemble.votes(asked).tolist(),
-        "discriminators": np.asarray(count_votes(plan, teachers, asked)).tolist(),
+        "discriminators": np.asarray(count_votes(plan, *ask)).tolist(),
         "directions": np.asarray(directions).tolist(),
     }
     if found["spans"]:

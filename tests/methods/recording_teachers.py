@@ -21,7 +21,7 @@ from jaxtyping import Array
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from small_generators import small  # pyright: ignore[reportMissingImports]
+from small_generators import VOTES, small  # pyright: ignore[reportMissingImports]
 
 from understudy.learn import discriminators
 from understudy.learn.partition import shards
@@ -35,6 +35,7 @@ MODES = {
     "data-dependent": {"epsilon": 6.0},
     "as-published": {"epsilon": 6.0},
 }
+WAYS = [("pategan", "unconditional"), ("gpate", "unconditional"), *((m, o) for m in VOTES for o in MODES)]
 
 
 class Recorder(eqx.Module):
@@ -53,11 +54,14 @@ class Recorder(eqx.Module):
         return x.sum(axis=0, keepdims=True) - 1
 
 
-def recording_loss(teacher: Recorder, rows: discriminators.RealRows, fake: Array) -> Array:
-    """Each row says its position in its first column."""
-    del fake
-    position = jnp.floor(rows.values[:, 0] * ROWS).astype(jnp.int32)
-    return jnp.sum(teacher.touched[position] * rows.held)
+def recording_loss(
+    published: bool, teacher: Recorder, rows: discriminators.RealRows, fakes: discriminators.Fakes
+) -> Array:
+    """Each row says its position by its first column, a Gaussian rank."""
+    del published, fakes
+    position = jnp.floor(jax.scipy.stats.norm.cdf(rows.values[:, 0]) * ROWS).astype(jnp.int32)
+    held = jnp.arange(len(position)) < rows.counts.sum()
+    return jnp.sum(teacher.touched[jnp.clip(position, 0, ROWS - 1)] * held)
 
 
 def main() -> None:
@@ -67,14 +71,13 @@ def main() -> None:
     frame = pd.DataFrame({"place": (np.arange(ROWS) + 0.5) / ROWS, "y": np.arange(ROWS) % 2 == 0})
     four = jax.make_mesh((4,), (AXIS,))
     found: dict[str, Any] = {}
-    for method in ("pategan", "gpate"):
-        for mode, changes in MODES.items():
-            for devices, mesh in ((1, None), (4, four)):
-                fitted = small(method, mode=mode, teachers=TEACHERS, iterations=4, mesh=mesh, **changes)
-                fitted.fit(frame, schema=SCHEMA)
-                state = fitted.private_["state"]
-                touched = np.asarray(state.teachers.networks.touched)[:TEACHERS] != 0
-                found[f"{method} {mode} {devices}"] = [np.flatnonzero(row).tolist() for row in touched]
+    for method, mode in WAYS:
+        for devices, mesh in ((1, None), (4, four)):
+            fitted = small(method, mode=mode, teachers=TEACHERS, iterations=4, mesh=mesh, **MODES[mode])
+            fitted.fit(frame, schema=SCHEMA)
+            state = fitted.private_["state"]
+            touched = np.asarray(state.teachers.networks.touched)[:TEACHERS] != 0
+            found[f"{method} {mode} {devices}"] = [np.flatnonzero(row).tolist() for row in touched]
     seed = int(np.random.SeedSequence(0).generate_state(1)[0] >> 1)  # as a fit derives it from `random_state`
     dealt = shards(ROWS, TEACHERS, seed=seed)
     print(json.dumps({"found": found, "shards": [sorted(dealt.of(t).tolist()) for t in range(TEACHERS)]}))

@@ -13,6 +13,8 @@ import pytest
 
 from understudy.methods.paid_votes import MODES
 
+VOTES = ("pategan votes", "gpate votes")
+
 SCRIPT = Path(__file__).parent / "recording_teachers.py"
 
 
@@ -26,8 +28,10 @@ def recorded() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("devices", [1, 4])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("method", ["pategan", "gpate"])
+@pytest.mark.parametrize(
+    ("method", "mode"),
+    [("pategan", "unconditional"), ("gpate", "unconditional"), *((m, o) for m in VOTES for o in MODES)],
+)
 def test_a_teacher_sees_its_own_shard_alone(method: str, mode: str, devices: int, recorded: dict[str, Any]) -> None:
     seen = recorded["found"][f"{method} {mode} {devices}"]
     assert all(set(rows) <= set(shard) for rows, shard in zip(seen, recorded["shards"], strict=True))

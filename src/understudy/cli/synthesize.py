@@ -45,10 +45,9 @@ def synthesize(
     bundle: Annotated[
         Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
     ] = None,
-    teachers: Annotated[int | None, typer.Option(help="Number of teachers (pategan, gpate).")] = None,
+    teachers: Annotated[int | None, typer.Option(help="Number of teachers (pategan, gpate); else by the rule.")] = None,
     iterations: Annotated[int | None, typer.Option(help="Generator iterations; the noise follows from them.")] = None,
     mode: Annotated[str | None, typer.Option(help="unconditional, data-dependent or as-published (unsafe).")] = None,
-    conditional: Annotated[bool, typer.Option(help="Give the class to the generator, in a paid ratio.")] = False,
     warm: Annotated[
         float | None, typer.Option(help="Share of epsilon for a moments release that the networks start from.")
     ] = None,
@@ -80,7 +79,7 @@ def synthesize(
     check_report(report)
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
     private = out.with_name(out.name + ".private") if workspace is None else workspace
-    given = {"teachers": teachers, "iterations": iterations, "mode": mode, "conditional": conditional or None}
+    given = {"teachers": teachers, "iterations": iterations, "mode": mode}
     if warm is not None:
         given |= {"start.kind": "moments", "start.epsilon_share": warm}
     entry = registry.get(method, "generator", "table")

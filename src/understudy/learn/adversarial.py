@@ -1,8 +1,11 @@
-"""Generators of table records and what trains them: a student, a critic, or directions to move in.
+"""Generators of table records and what trains them: a critic, a student, or directions to move in.
 
-A generator is a small network whose outputs become records of the unit cube by `records`: categories are drawn and
-hard, as real ones are, with a soft gradient behind them (straight-through Gumbel-softmax), so that no discriminator can
-tell a record by its fractions of a category. Nothing here sees a private row; `discriminators` does.
+Records are in coordinates: a number is a Gaussian rank, a category is one-hot. A generator starts as the independent
+table, `G(z, y) = A_y z + b_y + MLP(z, y)` with A_y the identity on numbers, b_y the released log-frequencies of categories
+and the last layer of the MLP zero: before the first step every column is drawn as it was released, independently of the
+others. What is left to learn is what classes and pairs of columns add. Categories are drawn and hard, as real ones are,
+with a soft gradient behind them (straight-through Gumbel-softmax), so that no critic can tell a record by its fractions of
+a category. Nothing here sees a private row; `discriminators` does.
 
 The random numbers come from numpy and go into the programs as arguments. A random generator inside a program costs
 half a second of compilation wherever it is inlined; without them a first fit starts several times sooner, and fakes
@@ -16,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,17 +30,18 @@ from understudy.learn.networks import MLP, weight_count
 
 # Teaching of public rows: steps whose random numbers are held at once, records of a step, Adam's first rate.
 _AT_ONCE, _TAUGHT, _TEACHING_RATE = 50, 256, 3e-3
+# What is left of the generator in its moving average after each step.
+_KEPT = 0.95
 
 
 @dataclass(frozen=True)
 class Heads:
-    """What the outputs of a generator mean: one-hot groups, truth values, values that may be missing, plain numbers."""
+    """What the columns of a record are: one-hot groups, flags of missing values, Gaussian ranks."""
 
     width: int
     one_hot: tuple[tuple[int, int], ...] = ()
-    binary: tuple[int, ...] = ()
     missing: tuple[tuple[int, int], ...] = ()
-    """Pairs of a value's column and the column that says it is missing; a missing value is encoded as 0."""
+    """Pairs of a number's column and the column that says it is missing; the rank of a missing number is 0."""
 
     @property
     def segments(self) -> np.ndarray:
@@ -55,24 +60,58 @@ class Heads:
     def in_groups(self) -> np.ndarray:
         return self.marks(*(c for start, stop in self.one_hot for c in range(start, stop)))
 
+    @property
+    def flags(self) -> np.ndarray:
+        return self.marks(*(flag for _, flag in self.missing))
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Which columns are Gaussian ranks."""
+        return ~(self.in_groups | self.flags)
+
 
 @dataclass(frozen=True)
 class Design:
     """Everything public and fixed about an adversarial run; programs are compiled for it.
 
-    `label` are the columns of the class that a conditional generator is given, `codes` what each class is there.
+    `label` are the columns of the class that the generator is given; None: there is no class. Adam's rate falls from
+    `learning_rate` to nothing over so many `steps` of the generator. What is not an offset learns `caution` times as fast:
+    noise moves each of many weights a little, and that adds up.
     """
 
     heads: Heads
-    generator: tuple[int, ...]
-    learning_rate: float
+    hidden: tuple[int, ...]
     label: tuple[int, int] | None = None
-    codes: tuple[tuple[float, ...], ...] = ()
+    learning_rate: float = 1e-2
+    steps: int = 1
+    caution: float = 1.0
 
     @property
-    def inputs(self) -> int:
-        """Latents of the width of a record (PATE-GAN), and the class if it is given."""
-        return self.heads.width + (0 if self.label is None else self.label[1] - self.label[0])
+    def optimiser(self) -> optax.GradientTransformation:
+        return _adam(optax.cosine_decay_schedule(self.learning_rate, self.steps))
+
+    @property
+    def classes(self) -> int:
+        return 1 if self.label is None else self.label[1] - self.label[0]
+
+    @property
+    def free(self) -> np.ndarray:
+        """The columns that the generator decides: all but those of the class."""
+        return np.flatnonzero(~self.heads.marks(*range(*(self.label or (0, 0)))))
+
+
+class Generator(eqx.Module):
+    """From latents and classes to raw outputs: an affine map for each class, and a residual network for all."""
+
+    affine: Float[Array, "classes width width"]
+    offset: Float[Array, "classes width"]
+    residual: MLP
+
+    def __call__(self, z: Float[Array, "rows width"], classes: Int[Array, " rows"]) -> Float[Array, "rows width"]:
+        """Raw outputs."""
+        given = jax.nn.one_hot(classes, len(self.offset))
+        straight = jnp.einsum("rw,cvw->rcv", z, self.affine) + self.offset
+        return jnp.einsum("rc,rcv->rv", given, straight) + self.residual(jnp.concatenate([z, given], axis=1))
 
 
 class NetworkState(NamedTuple):
@@ -80,6 +119,14 @@ class NetworkState(NamedTuple):
 
     network: Any
     opt_state: Any
+
+
+class GeneratorState(NamedTuple):
+    """A generator, the state of its optimiser, and the moving average of its weights, which is what is released."""
+
+    network: Any
+    opt_state: Any
+    average: Any
 
 
 class Latents(NamedTuple):
@@ -94,23 +141,55 @@ class Latents(NamedTuple):
 def draw_latents(
     design: Design, rng: np.random.Generator, ratio: Float[np.ndarray, " classes"], *shape: int
 ) -> Latents:
-    """Latents for so many fakes: z from Unif[0,1]^d (PATE-GAN), classes by their public ratio."""
+    """Latents for so many fakes: z from N(0, 1), classes by their public ratio."""
     chances = np.asarray(ratio, dtype=np.float64)
     width = design.heads.width
-    z: Any = rng.random((*shape, width), dtype=np.float32)
+    z: Any = rng.standard_normal((*shape, width), dtype=np.float32)
     u: Any = rng.random((*shape, width), dtype=np.float32)
     classes: Any = rng.choice(len(chances), shape, p=chances / chances.sum()).astype(np.int32)
     return Latents(z, u, classes)
 
 
-def start_generator(design: Design, rng: np.random.Generator) -> NetworkState:
-    sizes = (design.inputs, design.generator, design.heads.width)
-    return _start(sizes, design.learning_rate, _uniform(rng, weight_count(*sizes)))
+def independent_table(design: Design, start: Float[np.ndarray, " width"], rng: np.random.Generator) -> GeneratorState:
+    """The generator to start from. `start` are the logits of categories and of flags; 0 for a number."""
+    width, classes = design.heads.width, design.classes
+    drawn = _uniform(rng, weight_count(width + classes, design.hidden, width))
+    return _independent(design, np.asarray(start, np.float32), drawn)
 
 
-def start_critic(design: Design, hidden: tuple[int, ...], rng: np.random.Generator) -> NetworkState:
-    sizes = (design.heads.width, hidden, 1)
-    return _start(sizes, design.learning_rate, _uniform(rng, weight_count(*sizes)))
+@partial(jax.jit, static_argnums=0)
+def _independent(design: Design, start: Array, drawn: Array) -> GeneratorState:
+    width, classes = design.heads.width, design.classes
+    residual = MLP(width + classes, design.hidden, width, key=drawn)
+    residual = eqx.tree_at(lambda mlp: mlp.weights[-1], residual, jnp.zeros_like(residual.weights[-1]))
+    identity = jnp.diag(jnp.asarray(design.heads.numbers, jnp.float32))
+    network: Any = Generator(jnp.tile(identity, (classes, 1, 1)), jnp.tile(start, (classes, 1)), residual)
+    return GeneratorState(network, design.optimiser.init(network), network)
+
+
+def start_critic(width: int, hidden: tuple[int, ...], rate: float, rng: np.random.Generator) -> NetworkState:
+    sizes = (width, hidden, 1)
+    return _start(sizes, rate, _uniform(rng, weight_count(*sizes)))
+
+
+class Student(eqx.Module):
+    """A score of records: linear for each class, and a residual network for all, which starts at zero."""
+
+    linear: Float[Array, "classes width"]
+    residual: MLP
+    label: tuple[int, int] | None = eqx.field(static=True)
+
+    def __call__(self, x: Float[Array, "rows width"]) -> Float[Array, "rows 1"]:
+        given = jnp.ones((len(x), 1)) if self.label is None else x[:, slice(*self.label)]
+        return jnp.sum(given * (x @ self.linear.T), axis=1, keepdims=True) + self.residual(x)
+
+
+def start_student(design: Design, hidden: tuple[int, ...], rate: float, rng: np.random.Generator) -> NetworkState:
+    state = start_critic(design.heads.width, hidden, rate, rng)
+    weights = state.network.weights
+    residual = eqx.tree_at(lambda mlp: mlp.weights[-1], state.network, jnp.zeros_like(weights[-1]))
+    student: Any = Student(jnp.zeros((design.classes, design.heads.width)), residual, design.label)
+    return NetworkState(student, _adam(rate).init(student))
 
 
 def _uniform(rng: np.random.Generator, n: int) -> Any:
@@ -123,7 +202,7 @@ def _start(sizes: tuple[int, tuple[int, ...], int], rate: float, drawn: Array) -
     return NetworkState(network, _adam(rate).init(network))
 
 
-def _adam(rate: float) -> optax.GradientTransformation:
+def _adam(rate: Any) -> optax.GradientTransformation:
     """Adam with little momentum: two networks that learn against each other overshoot with the usual 0.9.
 
     0.5 is from Radford et al. (2016). It decides between a useless and a useful plain GAN.
@@ -131,17 +210,28 @@ def _adam(rate: float) -> optax.GradientTransformation:
     return optax.adam(rate, b1=0.5, b2=0.9)
 
 
-def update(design: Design, learner: NetworkState, gradient: PyTree) -> NetworkState:
-    change, opt_state = _adam(design.learning_rate).update(gradient, learner.opt_state, learner.network)
+def update(rate: float, learner: NetworkState, gradient: PyTree) -> NetworkState:
+    change, opt_state = _adam(rate).update(gradient, learner.opt_state, learner.network)
     return NetworkState(optax.apply_updates(learner.network, change), opt_state)
+
+
+def advance(design: Design, generator: GeneratorState, gradient: PyTree) -> GeneratorState:
+    """One step of the generator and of its moving average."""
+    moved, opt_state = design.optimiser.update(gradient, generator.opt_state, generator.network)
+    change: Any = moved
+    slowed = jax.tree.map(lambda leaf: design.caution * leaf, change)
+    change = eqx.tree_at(lambda network: network.offset, slowed, change.offset)
+    network = optax.apply_updates(generator.network, change)
+    average = jax.tree.map(lambda old, new: _KEPT * old + (1 - _KEPT) * new, generator.average, network)
+    return GeneratorState(network, opt_state, average)
 
 
 def records(
     heads: Heads, logits: Float[Array, "rows width"], u: Float[Array, "rows width"]
 ) -> Float[Array, "rows width"]:
-    """Records of the unit cube from raw outputs, hard where the table is, with a gradient everywhere."""
+    """Records from raw outputs, hard where the table is, with a gradient everywhere."""
     u = jnp.clip(u, 1e-6, 1 - 1e-6)
-    numbers = jax.nn.sigmoid(logits)
+    made = logits
     if heads.one_hot:
         segments = heads.segments
         gumbel = logits - jnp.log(-jnp.log(u))
@@ -149,44 +239,31 @@ def records(
         weight = jnp.exp(gumbel - jax.lax.stop_gradient(top))
         soft = weight / jax.ops.segment_sum(weight.T, segments, heads.width).T[:, segments]
         hard = (gumbel == top).astype(logits.dtype)
-        numbers = jnp.where(heads.in_groups, _straight(hard, soft), numbers)
-    if heads.binary:
-        odds = jax.nn.sigmoid(logits + jnp.log(u) - jnp.log1p(-u))
-        truths = _straight((odds > 0.5).astype(logits.dtype), odds)
-        numbers = jnp.where(heads.marks(*heads.binary), truths, numbers)
+        made = jnp.where(heads.in_groups, _straight(hard, soft), made)
     if heads.missing:
+        odds = jax.nn.sigmoid(logits + jnp.log(u) - jnp.log1p(-u))
+        made = jnp.where(heads.flags, _straight((odds > 0.5).astype(logits.dtype), odds), made)
         flag_of = np.arange(heads.width)
         for value, flag in heads.missing:
             flag_of[value] = flag
-        present = jnp.where(flag_of != np.arange(heads.width), 1 - numbers[:, flag_of], 1.0)
-        numbers = numbers * present
-    return numbers
+        made = made * jnp.where(flag_of != np.arange(heads.width), 1 - made[:, flag_of], 1.0)
+    return made
 
 
 def _straight(hard: Array, soft: Array) -> Array:
     return soft + jax.lax.stop_gradient(hard - soft)
 
 
-def logits(
-    design: Design, generator: MLP, z: Float[Array, "rows width"], classes: Int[Array, " rows"]
-) -> Float[Array, "rows width"]:
-    """Raw outputs from z, and from the class where one is given."""
-    if design.label is None:
-        return generator(z)
-    return generator(jnp.concatenate([z, jnp.asarray(design.codes, jnp.float32)[classes]], axis=1))
-
-
-def make(design: Design, generator: MLP, latents: Latents) -> Float[Array, "rows width"]:
-    """Fake records; a conditional generator's carry the class they were asked for."""
-    fakes = records(design.heads, logits(design, generator, latents.z, latents.classes), latents.u)
+def make(design: Design, generator: Generator, latents: Latents) -> Float[Array, "rows width"]:
+    """Fake records, which carry the class they were asked for."""
+    fakes = records(design.heads, generator(latents.z, latents.classes), latents.u)
     if design.label is None:
         return fakes
-    start, stop = design.label
-    return fakes.at[:, start:stop].set(jnp.asarray(design.codes, jnp.float32)[latents.classes])
+    return fakes.at[:, slice(*design.label)].set(jax.nn.one_hot(latents.classes, design.classes))
 
 
 @partial(jax.jit, static_argnums=0)
-def make_records(design: Design, generator: MLP, latents: Latents) -> Float[Array, "rows width"]:
+def make_records(design: Design, generator: Generator, latents: Latents) -> Float[Array, "rows width"]:
     """`make` as one program, for sampling."""
     return make(design, generator, latents)
 
@@ -195,63 +272,58 @@ def make_records(design: Design, generator: MLP, latents: Latents) -> Float[Arra
 # Steps
 
 
-def bce(logit: Array, real: Array) -> Array:
-    """Mean cross-entropy of logits against 1 (real) and 0 (fake)."""
-    return jnp.mean(jax.nn.softplus(logit) - real * logit)
+def follow(
+    design: Design, generator: GeneratorState, latents: Latents, perturbation: Float[Array, "rows width"]
+) -> GeneratorState:
+    """One step towards fakes that are moved by a perturbation (G-PATE, equation 2)."""
+    goal = make(design, generator.network, latents) + perturbation
+
+    def loss(network: Generator) -> Array:
+        return jnp.mean(jnp.sum(jnp.square(make(design, network, latents) - goal), axis=1))
+
+    return advance(design, generator, jax.grad(loss)(generator.network))
 
 
-def student_step(
-    design: Design, student: NetworkState, asked: Float[Array, "rows width"], real: Float[Array, " rows"]
-) -> tuple[NetworkState, Float[Array, ""]]:
-    """One step of the student on labelled fakes (PATE-GAN, equation 7)."""
-    loss, gradient = jax.value_and_grad(lambda s: bce(s(asked)[:, 0], real))(student.network)
-    return update(design, student, gradient), loss
+def climb(
+    design: Design, generator: GeneratorState, critic: Any, latents: Latents
+) -> tuple[GeneratorState, Float[Array, ""]]:
+    """One step of the generator to where a critic scores its fakes higher, and the mean score."""
 
-
-def generator_step(
-    design: Design, generator: NetworkState, critic: MLP, latents: Latents
-) -> tuple[NetworkState, Float[Array, ""]]:
-    """One step of the generator against a critic whose logit is high for real.
-
-    The loss is -log S(G(z)), not the log(1 - S(G(z))) of equation 5: its gradient does not vanish where the student is
-    sure of a fake, which it is at the start (Goodfellow et al. 2014, Section 3).
-    """
-
-    def loss(network: MLP) -> Array:
-        return jnp.mean(jax.nn.softplus(-critic(make(design, network, latents))[:, 0]))
+    def loss(network: Generator) -> Array:
+        return -jnp.mean(critic(make(design, network, latents))[:, 0])
 
     value, gradient = jax.value_and_grad(loss)(generator.network)
-    return update(design, generator, gradient), value
+    return advance(design, generator, gradient), -value
 
 
 def imitate(
     design: Design,
     steps: int,
-    generator: NetworkState,
+    generator: GeneratorState,
     rng: np.random.Generator,
     rows: Float[np.ndarray, "rows width"],
     classes: Int[np.ndarray, " rows"],
-) -> NetworkState:
+) -> GeneratorState:
     """Teach the generator rows that are public already; any number of steps is free.
 
     Each step lowers the energy distance (Székely and Rizzo 2013) between a batch of fakes and a batch of rows: fakes are
-    drawn to the rows and kept apart from each other. There is no second network that could win. A conditional generator
-    is taught one class in each step, every class as often as any other.
+    drawn to the rows and kept apart from each other. There is no second network that could win. Where there are classes, one
+    of them is taught in each step, every class as often as any other.
     """
     optimiser = _teaching(steps)
     state = (generator.network, optimiser.init(generator.network))
     pools = [np.arange(len(rows))]
     if design.label is not None:
-        pools = [np.flatnonzero(classes == c) for c in range(len(design.codes))]
+        pools = [np.flatnonzero(classes == c) for c in range(design.classes)]
     taught = [c for c, pool in enumerate(pools) if len(pool)]
     for first in range(0, steps, _AT_ONCE):
         count = min(_AT_ONCE, steps - first)
         chosen = rng.choice(taught, count).astype(np.int32)
-        latents = draw_latents(design, rng, np.ones(1), count, _TAUGHT)
+        latents = draw_latents(design, rng, np.ones(design.classes), count, _TAUGHT)
         latents = latents._replace(classes=np.repeat(chosen[:, None], _TAUGHT, axis=1))  # type: ignore[arg-type]
         goals = np.stack([rows[rng.choice(pools[c], _TAUGHT)] for c in chosen])
         state = _imitate(design, steps, state, latents, goals)
-    return NetworkState(state[0], generator.opt_state)
+    return GeneratorState(state[0], generator.opt_state, state[0])
 
 
 def _teaching(steps: int) -> optax.GradientTransformation:
@@ -262,7 +334,7 @@ def _teaching(steps: int) -> optax.GradientTransformation:
 def _imitate(design: Design, steps: int, state: Any, latents: Latents, goals: Array) -> Any:
     """Some steps of `imitate`."""
 
-    def loss(network: MLP, latents: Latents, goal: Array) -> Array:
+    def loss(network: Generator, latents: Latents, goal: Array) -> Array:
         fakes = make(design, network, latents)
         apart = jnp.sum(_distances(fakes, fakes)) / (_TAUGHT * (_TAUGHT - 1))
         return 2 * jnp.mean(_distances(fakes, goal)) - apart

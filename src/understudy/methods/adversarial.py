@@ -1,14 +1,15 @@
 """Adversarial generators of tables: what a method plays on, and what it releases.
 
 A method says in `begin` how its game is played: an object that starts, makes steps and finishes under the one driver.
-The rows, the form of records, the ratio of classes and a paid start are prepared here, for all of them alike.
+The coordinates, the rows in them and the generator that all of them start from are prepared here, for all of them alike.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -18,45 +19,42 @@ import pandas as pd
 from understudy.errors import InputError
 from understudy.learn.adversarial import (
     Design,
-    NetworkState,
+    Generator,
+    GeneratorState,
     draw_latents,
     imitate,
+    independent_table,
     make_records,
-    start_generator,
 )
-from understudy.learn.networks import MLP
-from understudy.methods.layout import Label, heads, label
-from understudy.methods.warmstart import moments_rows
-from understudy.privacy import NoisyCounts
+from understudy.methods.moments.space import buy
+from understudy.methods.records import RecordSpace
+from understudy.methods.warmstart import moments_frame
 from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Trainer, train
 from understudy.release.generator import Learnt, TableGenerator
 from understudy.release.intake import Intake
 from understudy.release.settings import Settings, layers, one_of, or_none, positive, setting, share, whole
-from understudy.tables import Encoder, Schema
+from understudy.tables import Schema
+from understudy.tables.coordinates import Coordinates
 
 
 @dataclass
 class GameTraining(Settings):
-    """What all of them train with. `generator_hidden` are hidden layers; by default (d, d/2) for d encoded columns."""
+    """What all of them train with: Adam's rate for the generator, and how many times slower all but its offsets learn (None:
+    by the rule); and the layers of its residual network.
+    """
 
-    learning_rate: float = setting(1e-3, positive())
-    generator_hidden: tuple[int, ...] | None = setting(None, or_none(layers()))
-
-
-@dataclass
-class CriticTraining(GameTraining):
-    """Training against one critic. `critic_hidden` are hidden layers; by default (d, d/2)."""
-
-    critic_hidden: tuple[int, ...] | None = setting(None, or_none(layers()))
+    learning_rate: float | None = setting(None, or_none(positive()))
+    caution: float | None = setting(None, or_none(share("the rate", ends="(]")))
+    generator_hidden: tuple[int, ...] = setting((64,), layers())
 
 
 @dataclass
 class WarmStart(Settings):
     """A start that is bought before the game: "moments" pays `epsilon_share` of epsilon for a moments release.
 
-    The generator is taught its rows for so many `steps`, for free. None starts at random, as published.
+    The generator is taught its rows for so many `steps`, for free. None starts from the independent table.
     """
 
     kind: Literal["moments"] | None = setting(None, or_none(one_of("moments")))
@@ -66,32 +64,35 @@ class WarmStart(Settings):
 
 @dataclass(frozen=True)
 class Prepared:
-    """Private: all that a game is played on. In `cube` a blank row is zeros and not `present`: it contributes nothing."""
+    """Private: all that a game is played on. In `records` a blank row is zeros, of class -1: it contributes nothing."""
 
     rows: Intake
-    cube: np.ndarray
-    design: Design
-    label: Label | None
-    ratio: np.ndarray
+    space: RecordSpace
+    records: np.ndarray
+    classes: np.ndarray
+    hidden: tuple[int, ...]
     warm: np.ndarray | None
     warm_steps: int
 
     @property
-    def present(self) -> np.ndarray:
-        return self.rows.present
+    def width(self) -> int:
+        """How many columns of a record the generator decides."""
+        return len(self.design().free)
 
     def rng(self, *path: int) -> np.random.Generator:
         """Public randomness of one place in the run; never that of the noise."""
         return self.rows.rng(*path)
 
-    def start_generator(self) -> NetworkState:
-        """The generator to start from: Xavier, taught the rows of a release if one was paid for."""
+    def design(self, learning_rate: float = 1.0, steps: int = 1, caution: float = 1.0) -> Design:
+        return Design(self.space.heads, self.hidden, self.space.label, learning_rate, steps, caution)
+
+    def start_generator(self, design: Design) -> GeneratorState:
+        """The independent table, taught the rows of a release if one was paid for."""
         rng = self.rng(1)
-        generator = start_generator(self.design, rng)
+        generator = independent_table(design, self.space.start, rng)
         if self.warm is None:
             return generator
-        classes = np.zeros(0, dtype=np.int64) if self.label is None else self.label.classes(self.warm)
-        return imitate(self.design, self.warm_steps, generator, rng, self.warm, classes)
+        return imitate(design, self.warm_steps, generator, rng, self.warm, self.space.classes(self.warm))
 
 
 class Game(Trainer):
@@ -111,38 +112,40 @@ class Game(Trainer):
 
 @dataclass(frozen=True)
 class NetworkModel:
-    """A trained generator and the ratio of classes that it is asked for. Public."""
+    """A trained generator in its coordinates. Public."""
 
     design: Design
-    network: MLP
-    encoder: Encoder
-    label: Label | None
-    ratio: np.ndarray
+    network: Generator
+    space: RecordSpace
 
     def draw(self, n: int, wanted: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
-        ratio = self.ratio
-        if self.design.label is not None and self.label is not None and self.label.name in wanted:
-            chosen = self.label.values.index(wanted[self.label.name])
-            ratio = np.eye(len(self.label.values), dtype=np.float32)[chosen]
+        ratio, target = self.space.ratio, self.space.target
+        if target is not None and (name := self.space.coordinates.names[target]) in wanted:
+            ratio = np.eye(len(ratio))[self.space.values.index(wanted[name])]
         size = max(256, 1 << (n - 1).bit_length())  # few sizes, so that few programs are compiled
         latents = draw_latents(self.design, rng, ratio, size)
-        return self.encoder.decode(np.asarray(make_records(self.design, self.network, latents))[:n])
+        return self.space.frame(np.asarray(make_records(self.design, self.network, latents))[:n])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        weights = {f"weight_{i}": np.asarray(w) for i, w in enumerate(self.network.weights)}
-        biases = {f"bias_{i}": np.asarray(b) for i, b in enumerate(self.network.biases)}
-        return {**weights, **biases, "ratio": np.asarray(self.ratio)}
+        residual = self.network.residual
+        weights = {f"weight_{i}": np.asarray(w) for i, w in enumerate(residual.weights)}
+        biases = {f"bias_{i}": np.asarray(b) for i, b in enumerate(residual.biases)}
+        return {
+            "affine": np.asarray(self.network.affine),
+            "offset": np.asarray(self.network.offset),
+            **weights,
+            **biases,
+        }
 
 
 class AdversarialGenerator(TableGenerator):
     """Base of the adversarial generators. Fitted: `history_` is public too, `private_` is not and is never saved."""
 
     resumable = True
+    buys_coordinates: ClassVar[bool] = True
 
-    conditional: bool
     training: Any
     """A `GameTraining`."""
-    ratio_epsilon_share: float = 0.0
     start: Any = None
     """A `WarmStart`, where one can be bought."""
 
@@ -157,70 +160,60 @@ class AdversarialGenerator(TableGenerator):
         state, self.history_ = train(game, rows.run)
         self.private_ = {"state": state, "game": game}
         learnt = game.finish(state)
-        model = NetworkModel(prepared.design, learnt.model, rows.encoder(), prepared.label, prepared.ratio)
+        model = NetworkModel(prepared.design(), learnt.model, prepared.space)
         done = self.history_[-1]["iteration"] if self.history_ else 0
-        return learnt._replace(model=model, facts=learnt.facts | {"iterations_done": done})
+        facts = learnt.facts | {"iterations_done": done}
+        return learnt._replace(model=model, facts=facts, coordinates=prepared.space.coordinates)
 
     def _prepare(self, rows: Intake) -> Prepared:
-        """Touches private data: rows of the unit cube; a start and the class ratio are bought."""
-        encoder = rows.encoder()
-        cube = rows.at_their_places(encoder.encode(rows.frame).astype(np.float32))
-        target = label(encoder)
-        if self.conditional and target is None:
-            raise InputError("`conditional` needs a target that is a class: categorical, ordinal or boolean.")
-        design = self._design(encoder, target, hidden_layers(self.training.generator_hidden, encoder.width))
+        """Touches private data: coordinates and a start are bought, and the rows brought there."""
+        coordinates = rows.coordinates or self._coordinates(rows)
+        space = RecordSpace(coordinates)
+        own = space.records(rows.frame, rows.chances(7))
+        classes = np.full(len(rows), -1, dtype=np.int32)
+        classes[rows.present] = space.classes(own)
         warm, start = None, self.start
         if start is not None and start.kind is not None:
-            epsilon = start.epsilon_share * rows.budget.epsilon
-            warm = rows.run.prelude("moments", rows.budget, lambda: moments_rows(rows, epsilon))
-        ratio = self._ratio(rows, cube, target, warm)
-        return Prepared(rows, cube, design, target, ratio, warm, 0 if start is None else start.steps)
+            epsilon, known = start.epsilon_share * rows.budget.epsilon, replace(rows, coordinates=coordinates)
+            warm = rows.run.prelude(
+                "moments", rows.budget, lambda: space.records(moments_frame(known, epsilon), rows.rng(9))
+            )
+        hidden = tuple(self.training.generator_hidden)
+        steps = 0 if start is None else start.steps
+        return Prepared(rows, space, rows.at_their_places(own), classes, hidden, warm, steps)
 
-    def _design(self, encoder: Encoder, target: Label | None, hidden: tuple[int, ...]) -> Design:
-        given = target if self.conditional else None
-        return Design(
-            heads(encoder),
-            hidden,
-            self.training.learning_rate,
-            None if given is None else (given.start, given.stop),
-            () if given is None else given.codes,
-        )
+    def _coordinates(self, rows: Intake) -> Coordinates:
+        """Touches private data: what is released of the columns, paid for; of a method without privacy, for nothing."""
 
-    def _ratio(self, rows: Intake, cube: np.ndarray, target: Label | None, warm: np.ndarray | None) -> np.ndarray:
-        """Touches private data: the class ratio, for a conditional generator, with Laplace noise (as G-PATE has it).
+        def draw() -> np.ndarray:
+            bought = buy(rows, counted=True) if self.private else _unpaid(rows)
+            return np.frombuffer(json.dumps(bought.to_dict()).encode(), dtype=np.uint8)
 
-        Where rows of a release were paid for (`warm`), their classes say it already.
-        """
-        if not self.conditional or target is None:
-            return np.ones(1, dtype=np.float32)
-        classes = target.classes(cube)[rows.present] if warm is None else target.classes(warm)
-        counts = np.bincount(classes, minlength=len(target.codes))
-        if warm is None and self.private:
-            exact, mechanism = counts, NoisyCounts(self.ratio_epsilon_share * rows.budget.epsilon)
-            counts = rows.run.prelude("ratio", rows.budget, lambda: mechanism.release(exact, rows.budget))
-        positive = np.maximum(counts, 1)
-        return (positive / positive.sum()).astype(np.float32)
+        return Coordinates.from_dict(json.loads(rows.run.prelude("coordinates", rows.budget, draw).tobytes()))
 
     # ---- the release ---------------------------------------------------------------------------------------------
 
     def restore(self, arrays: Mapping[str, np.ndarray], schema: Schema, facts: Mapping[str, Any]) -> NetworkModel:
-        encoder = Encoder(schema)
-        target = label(encoder)
+        if self.coordinates_ is None:
+            raise InputError("the release does not describe its columns: it is damaged, or of an older understudy.")
+        space = RecordSpace(self.coordinates_)
         count = sum(name.startswith("weight_") for name in arrays)
         biases = [fitting(arrays, f"bias_{i}", None) for i in range(count)]
-        design = self._design(encoder, target, tuple(len(bias) for bias in biases[:-1]))
+        design = Design(space.heads, tuple(len(bias) for bias in biases[:-1]), space.label)
         # Shapes first: a network of the sizes that a stranger's biases claim could fill any memory.
-        sizes = [design.inputs, *design.generator, design.heads.width]
+        sizes = [design.heads.width + design.classes, *design.hidden, design.heads.width]
         if count == 0 or len(biases[-1]) != sizes[-1]:
-            raise InputError("the generator's weights do not fit the schema: the release is damaged. Copy it again.")
+            raise InputError("the generator's weights do not fit its columns: the release is damaged. Copy it again.")
         weights = [
             fitting(arrays, f"weight_{i}", *sides) for i, sides in enumerate(zip(sizes[1:], sizes, strict=False))
         ]
-        empty = start_generator(design, np.random.default_rng(0)).network
-        leaves = [jnp.asarray(array, jnp.float32) for array in (*weights, *biases)]
-        network = jax.tree.unflatten(jax.tree.structure(empty), leaves)
-        classes = len(target.values) if self.conditional and target is not None else 1
-        return NetworkModel(design, network, encoder, target, fitting(arrays, "ratio", classes, shares=True))
+        empty = independent_table(design, space.start, np.random.default_rng(0)).network
+        linear = [
+            fitting(arrays, name, *leaf.shape)
+            for name, leaf in zip(("affine", "offset"), jax.tree.leaves(empty), strict=False)
+        ]
+        leaves = [jnp.asarray(array, jnp.float32) for array in (*linear, *weights, *biases)]
+        return NetworkModel(design, jax.tree.unflatten(jax.tree.structure(empty), leaves), space)
 
     def _contents(self) -> Bundle:
         bundle = super()._contents()
@@ -235,6 +228,8 @@ class AdversarialGenerator(TableGenerator):
         return {name: value for name, value in super()._settings().items() if name != "mesh"}
 
 
-def hidden_layers(asked: tuple[int, ...] | None, width: int) -> tuple[int, ...]:
-    """The papers' (d, d/2) unless told otherwise."""
-    return (width, max(width // 2, 1)) if asked is None else tuple(asked)
+def _unpaid(rows: Intake) -> Coordinates:
+    """Lets private data out: the columns as they are, for a method that protects nothing."""
+    return Coordinates.release(
+        rows.frame, rows.declared, rows.budget, target=rows.target, public_sample=rows.frame, rows=len(rows)
+    )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,33 +18,47 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from understudy.errors import InputError
-from understudy.learn.adversarial import Design, Latents, NetworkState, draw_latents, make, start_critic, update
-from understudy.learn.networks import MLP
-from understudy.methods.adversarial import (
-    AdversarialGenerator,
-    CriticTraining,
-    Game,
-    Prepared,
-    WarmStart,
-    hidden_layers,
+from understudy.learn.adversarial import (
+    Design,
+    Generator,
+    GeneratorState,
+    Latents,
+    NetworkState,
+    climb,
+    draw_latents,
+    make,
+    start_critic,
+    update,
 )
+from understudy.learn.networks import MLP
+from understudy.methods.adversarial import AdversarialGenerator, Game, GameTraining, Prepared, WarmStart
+from understudy.methods.sizing import Sizes, as_set, critic_batch, critic_sizes
 from understudy.methods.voting import at_least_one, noise_or_length
 from understudy.privacy import Event, PoissonGaussianStep, PrepaidSteps
 from understudy.privacy.prepaid import batch_slots, step_events
 from understudy.release.driver import Draw
 from understudy.release.generator import Learnt
-from understudy.release.settings import Limit, or_none, positive, setting, share, truth, whole
+from understudy.release.settings import Limit, layers, or_none, positive, setting, share, whole
 
 _ONLY_MODE = Limit(
     'must be "unconditional": DP-SGD has no data-dependent cost', lambda v: isinstance(v, str) and v == "unconditional"
 )
+_climb = jax.jit(climb, static_argnums=0)
 
 
 @dataclass
-class DPGANTraining(CriticTraining):
-    """`weight_clip` is the largest weight of the critic."""
+class DPGANTraining(GameTraining):
+    """`weight_clip` is the largest weight of the critic; `fakes` are those of a step.
 
-    weight_clip: float = setting(0.1, positive())
+    The critic learns from the mean gradient of each class, and from all classes alike, as long as so many times the noise is
+    `heard` over: a class with fewer rows in a batch counts for as much less.
+    """
+
+    critic_hidden: tuple[int, ...] = setting((32,), layers())
+    critic_learning_rate: float = setting(5e-3, positive())
+    weight_clip: float = setting(0.5, positive())
+    fakes: int = setting(512, whole())
+    heard: float = setting(100.0, positive())
 
 
 @dataclass(eq=False, repr=False)
@@ -51,45 +66,40 @@ class DPGAN(AdversarialGenerator):
     """Synthetic tables by DP-GAN.
 
     - `epsilon`, `delta`: the budget; all of it is used. A thousandth of delta covers batches that overflow their slots.
-    - `iterations`, `noise`: give one; the other follows from the budget. `noise` is the noise multiplier of DP-SGD.
-    - `critic_steps`, `batch`, `clip`: of each iteration; `batch` is the expected Poisson batch, `clip` the norm of one
-      row's gradient.
-    - `conditional`, `ratio_epsilon_share`, `start`, `schema_epsilon_share`, `random_state`, `unsafe_noise_seed`: as in
-      `PATEGAN`. There is one `mode` only: DP-SGD has no data-dependent cost.
+    - `iterations`, `batch`: by default a rule fixes both from the number of rows and the budget (`sizing`). With `noise`,
+      the noise multiplier of DP-SGD, given the iterations follow from it.
+    - `critic_steps`, `clip`: of each iteration; `batch` is the expected Poisson batch, `clip` the norm of one row's gradient.
+    - `start`, `random_state`, `unsafe_noise_seed`: as in `PATEGAN`. There is one `mode` only: DP-SGD has no data-dependent
+      cost.
     """
 
     method: ClassVar[str] = "dpgan"
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability"))
-    iterations: int | None = setting(500, or_none(whole()))
+    iterations: int | None = setting(None, or_none(whole()))
     noise: float | None = setting(None, or_none(positive()))
     mode: Literal["unconditional"] = setting("unconditional", _ONLY_MODE)
     _: KW_ONLY
-    critic_steps: int = setting(5, whole())
-    batch: int = setting(64, whole())
+    critic_steps: int = setting(3, whole())
+    batch: int | None = setting(None, or_none(whole()))
     clip: float = setting(1.0, positive())
-    conditional: bool = setting(False, truth())
-    ratio_epsilon_share: float = setting(0.01, share())
-    schema_epsilon_share: float = setting(0.1, share())
     start: WarmStart = field(default_factory=WarmStart)
     training: DPGANTraining = field(default_factory=DPGANTraining)
     random_state: int | None = setting(None, or_none(whole(0)))
     unsafe_noise_seed: int | None = None
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        if self.noise is None and self.iterations is None:
-            raise InputError("give `iterations` (the noise is then computed), or `noise` (then the iterations are).")
-
     def _check_rows(self, rows: int) -> None:
-        if self.batch > rows:
+        super()._check_rows(rows)
+        if self.batch is not None and self.batch > rows:
             raise InputError(f"`batch` (={self.batch}) is larger than the table ({rows} rows). Use at most {rows}.")
 
     def begin(self, prepared: Prepared) -> DPGANGame:
         """Fix noise and length, and charge all steps."""
         rows, budget = len(prepared.rows), prepared.rows.budget
-        rate = self.batch / rows
+        batch = self.batch or critic_batch(rows)
+        sizes = as_set(critic_sizes(batch * float(prepared.space.ratio.min())), self)
+        rate = batch / rows
 
         def slots(iterations: int) -> int:
             return batch_slots(rows, rate, iterations * self.critic_steps, budget.epsilon, budget.delta)
@@ -98,17 +108,17 @@ class DPGAN(AdversarialGenerator):
             step, steps = PoissonGaussianStep(self.clip, noise, rate), iterations * self.critic_steps
             return [*budget.events, *step_events(step, steps, rows, slots(iterations), budget.epsilon)]
 
-        noise, iterations = noise_or_length(cost, budget, self.noise, self.iterations, tolerance=1e-3)
+        noise, iterations = noise_or_length(cost, budget, self.noise, sizes.iterations, tolerance=1e-3)
         at_least_one(cost, budget, noise, iterations, "or use a smaller batch")
         step = PoissonGaussianStep(self.clip, noise, rate)
         paid = PrepaidSteps(step, iterations * self.critic_steps, rows, slots(iterations), budget)
-        return DPGANGame(self, prepared, paid, iterations)
+        return DPGANGame(self, prepared, paid, iterations, batch, sizes)
 
 
 class DPGANState(NamedTuple):
     """Public as a whole: critic and generator are made of noisy sums alone."""
 
-    generator: NetworkState
+    generator: GeneratorState
     critic: NetworkState
     used: np.ndarray
 
@@ -116,38 +126,52 @@ class DPGANState(NamedTuple):
 class DPGANGame(Game):
     """A few private critic steps, one generator step."""
 
-    def __init__(self, settings: DPGAN, prepared: Prepared, paid: PrepaidSteps, iterations: int) -> None:
-        self.settings, self.prepared, self.design = settings, prepared, prepared.design
-        self.paid, self.iterations = paid, iterations
-        self.rows = jnp.asarray(prepared.cube)
+    def __init__(
+        self, settings: DPGAN, prepared: Prepared, paid: PrepaidSteps, iterations: int, batch: int, sizes: Sizes
+    ) -> None:
+        self.settings, self.prepared, self.paid, self.iterations = settings, prepared, paid, iterations
+        self.how = settings.training
+        self.design = prepared.design(sizes.learning_rate, iterations, sizes.caution)
+        self.rows, self.classes = jnp.asarray(prepared.records), jnp.asarray(prepared.classes)
+        # What a batch has of each class, on average, and what it would have if it were heard over the noise.
+        expected = prepared.space.ratio * batch
+        heard = np.maximum(expected, self.how.heard * paid.mechanism.noise_multiplier)
+        self.scale = (1 / heard / len(expected)).astype(np.float32)
+        self.weight = (expected / heard / len(expected)).astype(np.float32)
+        self.every_class = np.ones(len(expected))
 
     def start(self) -> DPGANState:
-        hidden = hidden_layers(self.settings.training.critic_hidden, self.design.heads.width)
-        critic = start_critic(self.design, hidden, self.prepared.rng(3))
-        return DPGANState(self.prepared.start_generator(), critic, np.zeros(1, dtype=np.int64))
+        how, width = self.how, self.design.heads.width
+        critic = start_critic(width, tuple(how.critic_hidden), how.critic_learning_rate, self.prepared.rng(3))
+        return DPGANState(self.prepared.start_generator(self.design), critic, np.zeros(1, dtype=np.int64))
 
     def step(self, iteration: int, state: DPGANState, draw: Draw) -> tuple[DPGANState, dict[str, float]]:
         """Touches private data: the gradients of Poisson batches. What goes on from them are noisy sums."""
-        s, critic = self.settings, state.critic
-        rng, ratio = self.prepared.rng(2, iteration), self.prepared.ratio
-        for _ in range(s.critic_steps):
+        how, critic, rng = self.how, state.critic, self.prepared.rng(2, iteration)
+        for _ in range(self.settings.critic_steps):
             noisy = draw("gradient", partial(self._noisy_sum, critic.network), lambda _: self.paid.skip())
-            on_real = noisy / np.float32(s.batch)
-            latents = draw_latents(self.design, rng, ratio, s.batch)
+            latents = draw_latents(self.design, rng, self.every_class, how.fakes)
             critic = _critic_step(
-                self.design, s.training.weight_clip, critic, state.generator.network, on_real, latents
+                self.design,
+                (how.weight_clip, how.critic_learning_rate, self.settings.clip),
+                critic,
+                state.generator.network,
+                self.scale @ noisy.reshape(len(self.scale), -1),
+                self.weight,
+                latents,
             )
-        latents = draw_latents(self.design, rng, ratio, s.batch)
-        generator, value = _generator_step(self.design, state.generator, critic.network, latents)
+        latents = draw_latents(self.design, rng, self.every_class, how.fakes)
+        generator, value = _climb(self.design, state.generator, critic.network, latents)
         return DPGANState(generator, critic, np.array([self.paid.used])), {"generator_value": float(value)}
 
     def _noisy_sum(self, critic: MLP) -> np.ndarray:
         """Touches private data: one Poisson batch, clipped, summed, noised. Safe to publish."""
         chosen = self.paid.batch()
-        chosen = chosen[self.prepared.present[chosen]]
+        chosen = chosen[self.prepared.rows.present[chosen]]
         slots = np.zeros(self.paid.slots, dtype=np.int32)
         slots[: len(chosen)] = chosen
-        total = clipped_sum(critic, self.rows, slots, np.arange(self.paid.slots) < len(chosen), self.settings.clip)
+        held = np.arange(self.paid.slots) < len(chosen)
+        total = clipped_sums(critic, self.rows, self.classes, slots, held, self.settings.clip, len(self.scale))
         return self.paid.release(np.asarray(total), len(chosen)).astype(np.float32)
 
     def restore(self, state: DPGANState) -> None:
@@ -163,42 +187,62 @@ class DPGANGame(Game):
             "sampling_rate": step.sampling_rate,
             "iterations": self.iterations,
         }
-        return Learnt(state.generator.network, facts)
+        return Learnt(state.generator.average, facts)
 
 
-@jax.jit
-def clipped_sum(critic: MLP, rows: Array, slots: Array, held: Array, clip: Array) -> Array:
-    """Touches private data: the sum over the batch of each row's own gradient, clipped to norm `clip`."""
+@partial(jax.jit, static_argnums=6)
+def clipped_sums(
+    critic: MLP, rows: Array, classes: Array, slots: Array, held: Array, clip: Array, n_classes: int
+) -> Array:
+    """Touches private data: for each class the sum over its rows of each row's own gradient, clipped to norm `clip`.
 
-    def gradient(row: Array) -> MLP:
-        return jax.grad(lambda network: -network(row[None])[0, 0])(critic)
+    A row is in one class: all sums together are no longer than its own gradient.
+    """
+    mine = held & (classes[slots] == jnp.arange(n_classes)[:, None])
+    return ravel_pytree([_clipped(critic, rows[slots], one, clip) for one in mine])[0]
 
-    each = jax.vmap(gradient)(rows[slots])
-    squares = sum(jnp.sum(jnp.square(leaf.reshape(len(slots), -1)), axis=1) for leaf in jax.tree.leaves(each))
+
+def _clipped(critic: MLP, rows: Array, held: Array, clip: Array) -> MLP:
+    """The sum of clipped gradients of -critic, one a row. A layer's own gradient is the outer product of what goes into it
+    and what comes back to it, so its norm is the product of theirs: no row's gradient is ever written out.
+    """
+    zeros = [jnp.zeros((len(rows), len(bias))) for bias in critic.biases]
+
+    def score(moved: list[Array]) -> tuple[Array, list[Array]]:
+        x, inputs = rows, []
+        for layer, (weight, bias) in enumerate(zip(critic.weights, critic.biases, strict=True)):
+            inputs.append(x)
+            x = x @ weight.T + bias + moved[layer]
+            x = jax.nn.relu(x) if layer < len(zeros) - 1 else x
+        return -jnp.sum(x), inputs
+
+    back, inputs = jax.grad(score, has_aux=True)(zeros)
+    squares = sum(
+        jnp.sum(jnp.square(g), axis=1) * (1 + jnp.sum(jnp.square(x), axis=1)) for g, x in zip(back, inputs, strict=True)
+    )
     # The factor pays for the rounding of float32, so that no row is longer than `clip`.
     shrink = jnp.minimum(1.0, clip * (1 - 1e-5) / jnp.maximum(jnp.sqrt(squares), 1e-30)) * held
-    total = jax.tree.map(lambda leaf: jnp.tensordot(shrink, leaf, axes=1), each)
-    return ravel_pytree(total)[0]
+    scaled = [g * shrink[:, None] for g in back]
+    weights = tuple(g.T @ x for g, x in zip(scaled, inputs, strict=True))
+    return eqx.tree_at(lambda m: (m.weights, m.biases), critic, (weights, tuple(g.sum(axis=0) for g in scaled)))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _critic_step(
-    design: Design, bound: float, critic: NetworkState, generator: MLP, on_real: Array, latents: Latents
+    design: Design,
+    form: tuple[float, float, float],
+    critic: NetworkState,
+    generator: Generator,
+    on_real: Array,
+    weight: Array,
+    latents: Latents,
 ) -> NetworkState:
-    """Wasserstein: down on real (noisy, given), up on fakes (public), then clip the weights."""
+    """Wasserstein: up on real (noisy, given), down on fakes (public, clipped as the rows are), then clip the weights."""
+    bound, rate, clip = form
     fakes = make(design, generator, latents)
-    on_fake = jax.grad(lambda network: jnp.mean(network(fakes)[:, 0]))(critic.network)
-    gradient = jax.tree.map(jnp.add, ravel_pytree(critic.network)[1](on_real), on_fake)
-    moved = update(design, critic, gradient)
-    return NetworkState(jax.tree.map(lambda leaf: jnp.clip(leaf, -bound, bound), moved.network), moved.opt_state)
-
-
-@partial(jax.jit, static_argnums=0)
-def _generator_step(
-    design: Design, generator: NetworkState, critic: MLP, latents: Latents
-) -> tuple[NetworkState, Array]:
-    def loss(network: MLP) -> Array:
-        return -jnp.mean(critic(make(design, network, latents))[:, 0])
-
-    value, gradient = jax.value_and_grad(loss)(generator.network)
-    return update(design, generator, gradient), value
+    each = weight[latents.classes] * len(weight) / len(fakes)
+    on_fake = _clipped(critic.network, fakes, each, jnp.asarray(clip))
+    gradient = jax.tree.map(jnp.subtract, ravel_pytree(critic.network)[1](on_real), on_fake)
+    moved = update(rate, critic, gradient)
+    clipped: Any = jax.tree.map(lambda leaf: jnp.clip(leaf, -bound, bound), moved.network)
+    return NetworkState(clipped, moved.opt_state)

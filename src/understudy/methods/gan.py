@@ -1,60 +1,52 @@
-"""GAN (Goodfellow et al. 2014) with PATE-GAN's networks and no privacy at all: the ceiling in a comparison.
+"""GAN (Goodfellow et al. 2014) without any privacy: the ceiling in a comparison.
 
-Its certificate says that it is not private and never verifies. Nothing it makes may be handed out.
+It is the game of G-PATE with one teacher, who knows all rows, and with the exact gradient: a conditional Wasserstein GAN
+with a gradient penalty, in the same coordinates, from the same start. Its certificate says that it is not private and never
+verifies. Nothing it makes may be handed out.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from understudy.learn.adversarial import (
-    Design,
-    Latents,
-    NetworkState,
-    bce,
-    draw_latents,
-    generator_step,
-    make,
-    start_critic,
-    update,
-)
-from understudy.methods.adversarial import AdversarialGenerator, CriticTraining, Game, Prepared, hidden_layers
+from understudy.learn.adversarial import Design, GeneratorState, Latents, climb, draw_latents, make
+from understudy.learn.discriminators import Discriminators, Fakes, deal_rows, start_teachers, train_teachers
+from understudy.learn.partition import shards
+from understudy.learn.teachers import TeacherAxis, Teachers, one_device
+from understudy.methods.adversarial import AdversarialGenerator, Game, GameTraining, Prepared
 from understudy.release.driver import Draw
 from understudy.release.generator import Learnt
-from understudy.release.settings import or_none, setting, truth, whole
+from understudy.release.settings import layers, or_none, positive, setting, whole
 
 REASON = "a GAN trained on the rows themselves, without any protection"
 
 
 @dataclass
-class GANTraining(CriticTraining):
-    """Steps of the critic in an iteration, and rows and fakes in a step."""
+class GANTraining(GameTraining):
+    """Steps of the critic in an iteration, and pairs of a row and a fake in a step."""
 
+    learning_rate: float | None = setting(1e-3, or_none(positive()))
     critic_steps: int = setting(5, whole())
-    batch: int = setting(64, whole())
+    batch: int = setting(256, whole())
+    critic_hidden: tuple[int, ...] = setting((128, 128), layers())
+    critic_learning_rate: float = setting(2e-3, positive())
 
 
 @dataclass(eq=False, repr=False)
 class GAN(AdversarialGenerator):
-    """Synthetic tables without privacy, for comparison. The schema must be complete.
-
-    A `conditional` generator learns every class as often as any other, so that it knows the rare ones, and samples in
-    the true ratio.
-    """
+    """Synthetic tables without privacy, for comparison. Every class is learnt as often, and drawn in the true ratio."""
 
     method: ClassVar[str] = "gan"
     private: ClassVar[bool] = False
 
-    iterations: int = setting(2000, whole())
-    _: KW_ONLY
-    conditional: bool = setting(False, truth())
+    iterations: int = setting(1000, whole())
     training: GANTraining = field(default_factory=GANTraining)
     random_state: int | None = setting(None, or_none(whole(0)))
 
@@ -65,72 +57,51 @@ class GAN(AdversarialGenerator):
 class GANState(NamedTuple):
     """Private as a whole, the generator too."""
 
-    generator: NetworkState
-    critic: NetworkState
+    generator: GeneratorState
+    critic: Teachers
 
 
 class GANGame(Game):
     """Critic steps on real rows and fakes, one generator step."""
 
     def __init__(self, settings: GAN, prepared: Prepared) -> None:
-        self.how, self.prepared, self.design = settings.training, prepared, prepared.design
-        self.iterations = settings.iterations
-        self.rows = jnp.asarray(prepared.cube)
-        self.pools = [np.flatnonzero(prepared.present)]
-        label = prepared.label
-        if settings.conditional and label is not None:
-            classes = np.where(prepared.present, label.classes(prepared.cube), -1)
-            self.pools = [pool for c in range(len(label.codes)) if len(pool := np.flatnonzero(classes == c))]
+        self.how, self.prepared, self.iterations = settings.training, prepared, settings.iterations
+        self.design = prepared.design(self.how.learning_rate or 1e-3, self.iterations)
+        axis, every_row = TeacherAxis(1, one_device()), shards(len(prepared.rows), 1, seed=0)
+        hidden, rate = tuple(self.how.critic_hidden), self.how.critic_learning_rate
+        self.plan = Discriminators(axis, self.design.heads.width, hidden, rate)
+        self.rows = deal_rows(prepared.records, prepared.classes, every_row, axis, self.design.classes)
 
     def start(self) -> GANState:
-        hidden = hidden_layers(self.how.critic_hidden, self.design.heads.width)
-        return GANState(self.prepared.start_generator(), start_critic(self.design, hidden, self.prepared.rng(3)))
+        critic = start_teachers(self.plan, (self.prepared.rows.seed, 4))
+        return GANState(self.prepared.start_generator(self.design), critic)
 
     def step(self, iteration: int, state: GANState, draw: Draw) -> tuple[GANState, dict[str, float]]:
         """Touches private data and lets it out."""
         del draw
-        how, ratio = self.how, np.ones_like(self.prepared.ratio)
-        rng = self.prepared.rng(2, iteration)
-        picked = self.pick(rng, (how.critic_steps, how.batch))
-        fakes = draw_latents(self.design, rng, ratio, how.critic_steps, how.batch)
-        last = draw_latents(self.design, rng, ratio, how.batch)
-        generator, critic, losses = _step(self.design, state.generator, state.critic, self.rows, picked, fakes, last)
-        return GANState(generator, critic), {"critic_loss": float(losses[0]), "generator_loss": float(losses[1])}
-
-    def pick(self, rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-        """Touches private data: rows to learn from; where the class is given, as many of each class."""
-        if len(self.pools) == 1:
-            return self.pools[0][rng.integers(0, len(self.pools[0]), shape, dtype=np.int32)].astype(np.int32)
-        chosen = rng.integers(0, len(self.pools), shape)
-        position = rng.random(shape)
-        drawn = [pool[(position * len(pool)).astype(np.int64)] for pool in self.pools]
-        return np.choose(chosen, drawn).astype(np.int32)
+        how, rng, every_class = self.how, self.prepared.rng(2, iteration), np.ones(self.design.classes)
+        shape = (how.critic_steps, how.batch)
+        latents = draw_latents(self.design, rng, every_class, *shape)
+        chances = (rng.random(shape, dtype=np.float32) for _ in range(2))
+        fakes = Fakes(
+            _make_all(self.design, state.generator.network, latents), latents.classes, *map(jnp.asarray, chances)
+        )
+        critic = train_teachers(self.plan, state.critic, self.rows, fakes)
+        generator, value = _climb(
+            self.design, state.generator, critic, draw_latents(self.design, rng, every_class, how.batch)
+        )
+        return GANState(generator, critic), {"generator_value": float(value)}
 
     def finish(self, state: GANState) -> Learnt:
         facts = {"mechanism": "none", "iterations": self.iterations}
-        return Learnt(state.generator.network, facts, unprotected=REASON)
+        return Learnt(state.generator.average, facts, unprotected=REASON)
+
+
+_make_all = partial(jax.jit, static_argnums=0)(jax.vmap(make, in_axes=(None, None, 0)))
 
 
 @partial(jax.jit, static_argnums=0)
-def _step(
-    design: Design,
-    generator: NetworkState,
-    critic: NetworkState,
-    rows: Array,
-    picked: Array,
-    fakes: Latents,
-    last: Latents,
-) -> tuple[NetworkState, NetworkState, Array]:
-    def criticise(state: NetworkState, given: tuple[Array, Latents]) -> tuple[NetworkState, Array]:
-        real = rows[given[0]]
-        fake = make(design, generator.network, given[1])
-
-        def loss(network: Any) -> Array:
-            return bce(network(real)[:, 0], jnp.ones(len(real))) + bce(network(fake)[:, 0], jnp.zeros(len(fake)))
-
-        value, gradient = jax.value_and_grad(loss)(state.network)
-        return update(design, state, gradient), value
-
-    critic, losses = jax.lax.scan(criticise, critic, (picked, fakes))
-    generator, value = generator_step(design, generator, critic.network, last)
-    return generator, critic, jnp.stack([losses.mean(), value])
+def _climb(
+    design: Design, generator: GeneratorState, critic: Teachers, latents: Latents
+) -> tuple[GeneratorState, Array]:
+    return climb(design, generator, jax.tree.map(lambda leaf: leaf[0], critic.networks), latents)

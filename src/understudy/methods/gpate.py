@@ -1,38 +1,46 @@
-"""G-PATE (Long et al.): teachers tell the generator, through noisy votes on directions, how to move its records.
+"""G-PATE (Long et al.): teachers tell the generator, through noisy directions, how to move its records.
 
-There is no student. For each fake of a batch every teacher's gradient is projected to a few random dimensions, clipped
-and put into bins; Confident-GNMax names the winning bin of each dimension; the midpoints, projected back, are the
-direction in which the generator is trained to move that fake. A batch of m records in k dimensions is m x k queries,
-and all of them are charged (the paper's theorem counts k).
+There is no student. Every teacher says in which direction each fake of a batch would look more real to it, and the generator
+is trained to move there. What leaves is an aggregate of those directions:
+
+- "vector" (ours, recommended): a teacher's directions for the whole batch are one vector of norm 1, and the sum over
+  teachers is one Gaussian release. A row changes one teacher, which may turn round: sensitivity 2.
+- "signs": of that vector the signs of its largest elements (as DataLens, Wang et al. 2021): sensitivity 2 sqrt(k).
+- "votes": the paper's DPGradAgg. Each fake's direction is projected to a few random dimensions, clipped and put into bins;
+  Confident-GNMax names the winning bin of each. A batch of m records in k dimensions is m x k queries, and all of them are
+  charged (the paper's theorem counts k).
 """
 
-# ruff: noqa: F722 (axis names of array annotations)
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
-from understudy.learn.adversarial import Design, Latents, NetworkState, draw_latents, make, make_records, update
-from understudy.learn.discriminators import choose_slots, start_teachers, train_teachers
-from understudy.learn.networks import MLP
-from understudy.learn.teachers import TeacherAxis, Teachers
+from understudy.learn.adversarial import GeneratorState, Latents, draw_latents, follow, make_records
+from understudy.learn.discriminators import count_directions, sum_directions
+from understudy.learn.teachers import Teachers
 from understudy.methods.adversarial import Prepared
-from understudy.methods.paid_votes import VoteState
+from understudy.methods.paid_vectors import PaidVectors, plan_vectors, sign_vectors, unit_vectors
+from understudy.methods.paid_votes import PaidVotes, plan_run
+from understudy.methods.sizing import Sizes, as_set, direction_sizes
 from understudy.methods.teaching import TaughtGame, TaughtGenerator, TeacherTraining
 from understudy.methods.voting import Ballot
 from understudy.release.driver import Draw
-from understudy.release.settings import positive, setting, share, truth, whole
+from understudy.release.generator import Learnt
+from understudy.release.settings import one_of, positive, setting, share, whole
+
+Aggregator = Literal["vector", "signs", "votes"]
+_follow = jax.jit(follow, static_argnums=0)
 
 
 @dataclass
 class GPATETraining(TeacherTraining):
-    """`batch`, `dimensions`, `bins` and `clip` are m, k, B and c of the paper."""
+    """`dimensions`, `bins` and `clip` are k, B and c of the paper, for votes."""
 
     dimensions: int = setting(10, whole())
     bins: int = setting(10, whole(2))
@@ -43,36 +51,49 @@ class GPATETraining(TeacherTraining):
 class GPATE(TaughtGenerator):
     """Synthetic tables by G-PATE. Settings beside those of `TaughtGenerator`:
 
-    - `threshold`: the share of teachers, plus noise, that must agree on a bin.
-    - `threshold_ratio`: `noise` is sigma_2, that of the winning bin; sigma_1, that of the threshold, is so many times as
-      large.
-    - `answer_share`: pay for so many answers of all checks; when they are used up the rest is not answered.
+    - `aggregator`: "vector", "signs" or "votes"; see the module.
+    - `batch`: fakes of an iteration, m of the paper.
+    - `kept_share`: of "signs", the share of the elements of a vector that are kept.
+    - `threshold`, `threshold_ratio`, `answer_share`: of "votes". The share of teachers, plus noise, that must agree on a
+      bin. `noise` is sigma_2, that of the winning bin; sigma_1, that of the threshold, is so many times as large. And
+      pay for so many answers of all checks; when they are used up the rest is not answered.
     """
 
     method: ClassVar[str] = "gpate"
 
+    aggregator: Aggregator = setting("vector", one_of("vector", "signs", "votes"))  # noqa: RUF009
     _: KW_ONLY
+    batch: int = setting(64, whole())
+    kept_share: float = setting(0.1, share("the elements", ends="(]"))
     threshold: float = setting(0.5, share("the teachers", ends="[]"))
     threshold_ratio: float = setting(3.0, positive())
     answer_share: float = setting(1.0, share("the checks", ends="[]"))
-    conditional: bool = setting(True, truth())
     training: GPATETraining = field(default_factory=GPATETraining)
 
     def begin(self, prepared: Prepared) -> GPATEGame:
         """Touches private data: charge the run and deal the rows to the teachers."""
-        how, teachers = self.training, self.n_teachers(len(prepared.rows))
-        ballot = Ballot("confident-gnmax", teachers, self.threshold, self.threshold_ratio)
-        queries = how.batch * how.dimensions
-        votes = self.pay(ballot, prepared, queries=queries, options=how.bins, answer_share=self.answer_share)
-        return GPATEGame(self, prepared, ballot, votes, how.learning_rate)
+        dimension, budget = self.batch * prepared.width, prepared.rows.budget
+        rule = direction_sizes(len(prepared.rows), dimension, budget.epsilon, budget.delta, self.teachers)
+        sizes = as_set(rule, self)
+        if self.aggregator == "votes":
+            ballot = Ballot("confident-gnmax", sizes.teachers, self.threshold, self.threshold_ratio)
+            votes = plan_run(
+                ballot, budget, self, sizes, queries=self.batch * self.training.dimensions, options=self.training.bins,
+                answer_share=self.answer_share, counted=1 / self.batch,
+            )  # fmt: skip
+            return GPATEGame(self, prepared, votes, sizes)
+        keep = max(1, round(self.kept_share * dimension))
+        mechanism = unit_vectors(dimension) if self.aggregator == "vector" else sign_vectors(dimension, keep)
+        vectors = plan_vectors(mechanism, budget, sizes, self.noise)
+        return GPATEGame(self, prepared, vectors, sizes, None if self.aggregator == "vector" else keep)
 
 
 class GPATEState(NamedTuple):
     """Private as a whole; `generator` is made of paid answers alone."""
 
-    generator: NetworkState
+    generator: GeneratorState
     teachers: Teachers
-    votes: VoteState
+    paid: Any
 
 
 class GPATEGame(TaughtGame):
@@ -81,82 +102,78 @@ class GPATEGame(TaughtGame):
     Line numbers are those of the revised paper.
     """
 
+    def __init__(
+        self,
+        settings: GPATE,
+        prepared: Prepared,
+        paid: PaidVotes | PaidVectors,
+        sizes: Sizes,
+        keep: int | None = None,
+    ) -> None:
+        super().__init__(settings, prepared, paid, sizes, published=settings.aggregator == "votes")
+        self.settings, self.keep = settings, keep
+
     def start(self) -> GPATEState:
-        teachers = start_teachers(self.plan, (self.prepared.rows.seed, 4))
-        return GPATEState(self.prepared.start_generator(), teachers, self.votes.start(self.how.bins))
+        return GPATEState(self.prepared.start_generator(self.design), self.start_teachers(), self.paid.start())
 
     def step(self, iteration: int, state: GPATEState, draw: Draw) -> tuple[GPATEState, dict[str, float]]:
-        """Algorithm 1, lines 2 to 15. Touches private data: what goes on from it are the bins that the gate has drawn."""
-        how, rng, ratio = self.how, self.prepared.rng(2, iteration), self.prepared.ratio
-        # 2, 3: noise samples and fakes, others for the teachers to learn from.
-        for_teachers = draw_latents(self.design, rng, ratio, how.teacher_steps * how.batch)
-        latents = draw_latents(self.design, rng, ratio, how.batch)
-        # Algorithm 2, lines 1 and 2: R from N(0, 1/k), a fresh one for each record.
-        shape = (how.batch, self.design.heads.width, how.dimensions)
-        projections = (rng.standard_normal(shape) / how.dimensions**0.5).astype(np.float32)
-        network = state.generator.network
-        fakes = make_records(self.design, network, for_teachers).reshape(how.teacher_steps, how.batch, -1)
-        asked = make_records(self.design, network, latents)
-        # 4 to 6: every teacher learns from its own rows and the fakes.
-        slots = choose_slots(self.plan, rng, how.teacher_steps)
-        teachers = train_teachers(self.plan, state.teachers, self.rows, fakes, slots)
-        # 7 to 12: DPGradAgg of all teachers' perturbations of each fake.
-        clip = np.float32(how.clip)
-        counts = count_directions(self.plan.axis, how.bins, teachers, asked, projections, clip)
-        histograms = np.asarray(counts).reshape(self.votes.queries, how.bins)
-        # Algorithm 2, line 9: Confident-GNMax on each histogram.
-        winners, votes = self.votes.ask("directions", histograms, state.votes, iteration, draw)
+        """Algorithm 1, lines 2 to 15. Touches private data: what goes on from it is what the gate has drawn."""
+        rng, network = self.prepared.rng(2, iteration), state.generator.network
+        # 2 to 6: every teacher learns from its own rows and fakes.
+        teachers = self.train(iteration, state.teachers, network, rng)
+        # 2, 3: noise samples and fakes.
+        latents = draw_latents(self.design, rng, self.every_class, self.settings.batch)
+        fakes = make_records(self.design, network, latents)
+        # 7 to 12: all teachers' perturbations of each fake, aggregated.
+        aggregate = self._dp_grad_agg if isinstance(self.paid, PaidVotes) else self._sum
+        perturbation, paid, seen = aggregate(iteration, state, teachers, fakes, latents, rng, draw)
         # 13 to 15: the generator follows.
-        generator, length = follow(self.design, how.bins, state.generator, latents, projections, winners, clip)
-        seen = {"answered": float(np.mean(winners >= 0)), "step_length": float(length)}
-        return GPATEState(generator, teachers, votes), seen
+        generator = _follow(self.design, state.generator, latents, perturbation)
+        return GPATEState(generator, teachers, paid), seen
+
+    def _sum(
+        self, iteration: int, state: GPATEState, teachers: Teachers, fakes: Any, latents: Latents, rng: Any, draw: Draw
+    ) -> tuple[Any, Any, dict[str, float]]:
+        """Touches private data: one release of the sum of the teachers' vectors."""
+        del iteration, state, rng
+        assert isinstance(self.paid, PaidVectors)
+        free = self.design.free
+        form = (self.keep, tuple(free.tolist()))
+        total = sum_directions(self.plan, form, teachers, self.rows.counts, fakes, latents.classes)
+        noisy, paid = self.paid.ask("directions", total, draw)
+        perturbation = jnp.zeros(fakes.shape).at[:, free].set(noisy.reshape(len(fakes), -1))
+        return perturbation, paid, {"step_length": float(np.linalg.norm(noisy))}
+
+    def _dp_grad_agg(
+        self, iteration: int, state: GPATEState, teachers: Teachers, fakes: Any, latents: Latents, rng: Any, draw: Draw
+    ) -> tuple[Any, Any, dict[str, float]]:
+        """Algorithm 2. Touches private data: what comes back are bins that the gate has drawn."""
+        assert isinstance(self.paid, PaidVotes)
+        how, clip = self.how, np.float32(self.how.clip)
+        # 1, 2: R from N(0, 1/k), a fresh one for each record.
+        shape = (len(fakes), fakes.shape[1], how.dimensions)
+        projections = (rng.standard_normal(shape) / how.dimensions**0.5).astype(np.float32)
+        counts = count_directions(
+            self.plan, how.bins, teachers, self.rows.counts, fakes, latents.classes, projections, clip
+        )
+        # 9: Confident-GNMax on each histogram.
+        histograms = np.asarray(counts).reshape(self.paid.queries, how.bins)
+        winners, paid = self.paid.ask("directions", histograms, state.paid, iteration, draw)
+        perturbation = _project_back(how.bins, winners, projections, clip)
+        seen = {
+            "answered": float(np.mean(winners >= 0)),
+            "step_length": float(jnp.mean(jnp.linalg.norm(perturbation, axis=1))),
+        }
+        return perturbation, paid, seen
+
+    def finish(self, state: GPATEState) -> Learnt:
+        mechanism = "confident-gnmax" if isinstance(self.paid, PaidVotes) else "vector-sum"
+        return self.learnt(state, mechanism=mechanism, aggregator=self.settings.aggregator)
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def count_directions(
-    axis: TeacherAxis,
-    bins: int,
-    teachers: Teachers,
-    fakes: Float[Array, "batch features"],
-    projections: Float[Array, "batch features dimensions"],
-    clip: Float[Array, ""],
-) -> Int[Array, "batch dimensions bins"]:
-    """Touches private data: Algorithm 1, lines 7 to 9, and Algorithm 2, lines 3 to 8."""
-
-    def choose(networks: MLP, fakes: Array, projections: Array) -> Array:
-        def directions(teacher: MLP) -> Array:
-            # Line 8 of Algorithm 1: the gradient of the teacher's loss at each fake; line 3 of Algorithm 2: times R.
-            perturbations = jax.grad(lambda x: jnp.sum(jax.nn.softplus(teacher(x)[:, 0])))(fakes)
-            return jnp.einsum("bf,bfk->bk", perturbations, projections)
-
-        # Lines 7 and 8: clip to (-c, c), and the bin of width 2c/B that each element falls into.
-        clipped = jnp.clip(jax.vmap(directions)(networks), -clip, clip)
-        return jnp.clip(((clipped + clip) * (bins / (2 * clip))).astype(jnp.int32), 0, bins - 1)
-
-    return axis.count(choose, bins, teachers.networks, shared=(fakes, projections))
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def follow(
-    design: Design,
-    bins: int,
-    generator: NetworkState,
-    latents: Latents,
-    projections: Float[Array, "batch features dimensions"],
-    winners: Int[Array, " queries"],
-    clip: Float[Array, ""],
-) -> tuple[NetworkState, Float[Array, ""]]:
-    """Algorithm 2, lines 10 to 12, and Algorithm 1, lines 13 to 15, from drawn bins alone.
-
-    A dimension that was not answered adds 0. The loss is equation 2.
-    """
+@partial(jax.jit, static_argnums=0)
+def _project_back(bins: int, winners: Any, projections: Any, clip: Any) -> Any:
+    """Algorithm 2, lines 10 to 12, from drawn bins alone. A dimension that was not answered adds 0."""
     chosen = winners.reshape(len(projections), -1).astype(jnp.float32)
     midpoints = -clip + (chosen + 0.5) * (2 * clip / bins)
-    perturbation = jnp.einsum("bk,bfk->bf", jnp.where(chosen >= 0, midpoints, 0.0), projections)
-    goal = make(design, generator.network, latents) + perturbation
-
-    def loss(network: Any) -> Array:
-        return jnp.mean(jnp.sum(jnp.square(make(design, network, latents) - goal), axis=1))
-
-    length = jnp.mean(jnp.linalg.norm(perturbation, axis=1))
-    return update(design, generator, jax.grad(loss)(generator.network)), length
+    return jnp.einsum("bk,bfk->bf", jnp.where(chosen >= 0, midpoints, 0.0), projections)

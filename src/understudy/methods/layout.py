@@ -1,4 +1,4 @@
-"""A table as generators see it: which outputs are categories, which are flags, and where the class stands."""
+"""Where the class of a table stands in the unit cube, and what each class looks like there."""
 
 from __future__ import annotations
 
@@ -8,20 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from understudy.learn.adversarial import Heads
 from understudy.tables import Encoder
-
-
-def heads(encoder: Encoder) -> Heads:
-    """What each column of the unit cube is, by the schema alone."""
-    numbers = [group for group in encoder.groups if not group.one_hot]
-    flags = [group.missing for group in numbers if group.missing is not None]
-    return Heads(
-        width=encoder.width,
-        one_hot=tuple((group.start, group.stop) for group in encoder.groups if group.one_hot),
-        binary=tuple(sorted([*(g.start for g in numbers if g.kind == "boolean"), *flags])),
-        missing=tuple((group.start, group.missing) for group in numbers if group.missing is not None),
-    )
 
 
 @dataclass(frozen=True)

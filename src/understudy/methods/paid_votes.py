@@ -12,9 +12,10 @@ import numpy as np
 from scipy import special
 
 from understudy.errors import InputError, UnderstudyWarning
-from understudy.learn.networks import MLP
+from understudy.learn.adversarial import Generator
 from understudy.learn.processes import spans_processes
 from understudy.learn.teachers import check_mesh
+from understudy.methods.sizing import Sizes
 from understudy.methods.voting import Ballot, Mechanism, at_least_one, noise_or_length, observed
 from understudy.privacy import (
     Budget,
@@ -49,9 +50,11 @@ def check_votes(settings: Any) -> None:
     """Refuse settings of a run of votes that do not go together, before anything is looked at or spent."""
     if settings.mode == "as-published" and (settings.noise is None or settings.iterations is None):
         raise InputError('mode "as-published" needs `noise` and, as an upper limit, `iterations`: it stops by itself.')
-    if settings.noise is None and settings.iterations is None:
-        raise InputError("give `iterations` (the noise is then computed), or `noise` (then the iterations are).")
-    if settings.mode == "data-dependent" and getattr(settings, "aggregator", None) == "lnmax":
+    if settings.mode != "unconditional" and settings.aggregator != "votes":
+        raise InputError(
+            f'mode "{settings.mode}" is for the aggregator "votes": a sum with noise costs the same whatever it says.'
+        )
+    if settings.mode == "data-dependent" and getattr(settings, "ballot", None) == "lnmax":
         raise InputError('mode "data-dependent" is for GNMax: no sanitised release of LNMax votes is known.')
     check_mesh(settings.mesh)
     if settings.mesh is not None and spans_processes(settings.mesh):
@@ -70,22 +73,27 @@ class VoteState(NamedTuple):
 
 @dataclass
 class PaidVotes:
-    """A run of votes that is paid for as a whole: `queries` in each of `iterations`."""
+    """A run of votes that is paid for as a whole: `queries` among so many `options` in each of `iterations`.
+
+    `counted` is the part of the votes that the paper's own count has; it decides when a published run stops.
+    """
 
     mechanism: Mechanism
     noise: float
     iterations: int
     queries: int
+    options: int
     mode: Mode
     budget: Budget
     paid: PrepaidAnswers
     stop_at: tuple[float, float] | None = None
     sanitise: SmoothRelease | None = None
+    counted: float = 1.0
 
-    def start(self, options: int) -> VoteState:
+    def start(self) -> VoteState:
         used = np.zeros(2, dtype=np.int64)
         if self.mode == "data-dependent":
-            return VoteState(used, np.zeros((self.iterations * self.queries, options), dtype=np.int32))
+            return VoteState(used, np.zeros((self.iterations * self.queries, self.options), dtype=np.int32))
         return VoteState(used, np.zeros(len(self._orders) if self.mode == "as-published" else 0))
 
     def restore(self, state: VoteState) -> None:
@@ -108,7 +116,8 @@ class PaidVotes:
             kept[iteration * self.queries :][: len(votes)] = np.where(labels[:, None] >= 0, votes, 0)
         elif self.mode == "as-published":
             old = isinstance(self.mechanism, LNMax)
-            kept = kept + observed_rdp(observed(self.mechanism, votes, labels), self._orders, moments_2017=old)
+            cost = observed_rdp(observed(self.mechanism, votes, labels), self._orders, moments_2017=old)
+            kept = kept + self.counted * cost
         return labels, VoteState(np.array([self.paid.used, self.paid.answered], dtype=np.int64), kept)
 
     def data_dependent(self, state: VoteState) -> float:
@@ -122,7 +131,7 @@ class PaidVotes:
         """Whether a published run has used up its data-dependent epsilon."""
         return self.stop_at is not None and self.paid.used > 0 and self.data_dependent(state) >= self.stop_at[0]
 
-    def learnt(self, network: MLP, facts: dict[str, Any], state: VoteState, run: Run) -> Learnt:
+    def learnt(self, network: Generator, facts: dict[str, Any], state: VoteState, run: Run) -> Learnt:
         """What the run ends with: its network, and the sanitised epsilon, or why a published run is unsafe.
 
         The sanitised epsilon is drawn once: a run that is resumed after its end says the same figure again, or its noise
@@ -160,22 +169,23 @@ class PaidVotes:
 def plan_run(
     ballot: Ballot,
     budget: Budget,
+    settings: Any,
+    sizes: Sizes,
     *,
-    mode: Mode,
     queries: int,
     options: int,
-    noise: float | None,
-    iterations: int | None,
     answer_share: float = 1.0,
+    counted: float = 1.0,
 ) -> PaidVotes:
     """Fix noise and length and charge the run. As published, nothing limits it but its own data-dependent epsilon."""
+    mode, noise = settings.mode, settings.noise
     if mode == "as-published":
-        assert noise is not None
-        assert iterations is not None
         mechanism, unlimited = ballot.mechanism(noise), _unlimited(budget, budget.events)
-        paid = PrepaidAnswers(mechanism, iterations * queries, unlimited)
+        paid = PrepaidAnswers(mechanism, settings.iterations * queries, unlimited)
         stop_at = (budget.epsilon, budget.delta)
-        return PaidVotes(mechanism, noise, iterations, queries, mode, unlimited, paid, stop_at)
+        return PaidVotes(
+            mechanism, noise, settings.iterations, queries, options, mode, unlimited, paid, stop_at, counted=counted
+        )
     sanitise = _smooth_release(budget) if mode == "data-dependent" else None
 
     def answers(length: int) -> int:
@@ -185,14 +195,14 @@ def plan_run(
         also = sanitise.events if sanitise is not None else ()
         return [*budget.events, *also, ballot.event(noise, length * queries, answers(length))]
 
-    noise, length = noise_or_length(cost, budget, noise, iterations)
+    noise, length = noise_or_length(cost, budget, noise, sizes.iterations)
     at_least_one(cost, budget, noise, length, "it takes about two teachers for each unit of noise to be heard over it")
     mechanism = ballot.mechanism(noise)
     if sanitise is not None:
         require_conditions(noise, options, sanitise.order)
     _warn_if_swamped(mechanism, ballot.teachers)
     paid = PrepaidAnswers(mechanism, length * queries, budget, answers=answers(length))
-    return PaidVotes(mechanism, noise, length, queries, mode, budget, paid, sanitise=sanitise)
+    return PaidVotes(mechanism, noise, length, queries, options, mode, budget, paid, sanitise=sanitise)
 
 
 def _unlimited(budget: Budget, events: Sequence[Event]) -> Budget:

@@ -1,14 +1,20 @@
-"""PATE-GAN (Jordon, Yoon and van der Schaar 2019): a GAN whose discriminator learns from the noisy votes of teachers.
+"""PATE-GAN (Jordon, Yoon and van der Schaar 2019): a GAN whose discriminator learns from what teachers say, with noise.
 
-Teachers are trained to tell real rows of their own shard from fakes. A student sees fakes alone, labelled by the noisy
-majority of the teachers, and the generator learns from the student. Only those labels leave the private side.
+Teachers are trained to tell real rows of their own shard from fakes. A student sees fakes alone, with what the teachers say
+of them, and the generator learns from the student. What leaves the private side is one of:
+
+- "scores" (ours, recommended): every teacher scores a batch of fakes, subtracts its mean within each class and scales the
+  vector to norm 1; the sum over teachers is one Gaussian release, sensitivity 2. Good teachers agree that every fake is
+  fake; what they know beyond that is which fakes are less so.
+- "comparisons": the signs of those scores, "above or below my average"; sensitivity 2 sqrt(m).
+- "votes": as published. The noisy majority labels each fake real or fake.
 """
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,75 +23,86 @@ from jaxtyping import Array
 
 from understudy.learn.adversarial import (
     Design,
+    GeneratorState,
     Latents,
     NetworkState,
+    Student,
+    climb,
     draw_latents,
-    generator_step,
     make_records,
-    start_critic,
-    student_step,
+    start_student,
+    update,
 )
-from understudy.learn.discriminators import choose_slots, count_votes, start_teachers, train_teachers
+from understudy.learn.discriminators import count_votes, sum_scores
 from understudy.learn.teachers import Teachers
-from understudy.methods.adversarial import Prepared, hidden_layers
-from understudy.methods.paid_votes import VoteState
+from understudy.methods.adversarial import Prepared
+from understudy.methods.paid_vectors import PaidVectors, plan_vectors, sign_vectors, unit_vectors
+from understudy.methods.paid_votes import PaidVotes, plan_run
+from understudy.methods.sizing import StudentSizes, as_set, student_sizes
 from understudy.methods.teaching import TaughtGame, TaughtGenerator, TeacherTraining
 from understudy.methods.voting import Ballot
 from understudy.release.driver import Draw
-from understudy.release.settings import layers, one_of, or_none, positive, setting, whole
+from understudy.release.generator import Learnt
+from understudy.release.settings import layers, one_of, or_none, positive, setting, share, whole
+
+Aggregator = Literal["scores", "comparisons", "votes"]
 
 
 @dataclass
 class PATEGANTraining(TeacherTraining):
-    """n_T, n_S and n of the paper, and Adam's rates.
+    """n_T (`teacher_steps`), n_S and n (`student_batch`) of the paper.
 
-    `memory`: of how many iterations the student keeps the labelled fakes; 1 as published. Labels are paid for once and
-    may be learnt from for ever. Hidden layers are by default none for teachers and (d, d/2) for student and generator.
+    What was paid for once may be learnt from for ever: the student takes answers of all iterations, those of an earlier one
+    `memory` times as often as those of the next (None: by the rule). 0 is as published: fresh ones alone.
     """
 
-    teacher_steps: int = setting(5, whole())
-    student_steps: int = setting(5, whole())
-    generator_steps: int = setting(1, whole())
-    batch: int = setting(64, whole())
-    memory: int = setting(1, whole())
-    learning_rate: float = setting(1e-4, positive())
-    teacher_learning_rate: float | None = setting(None, or_none(positive()))
-    student_hidden: tuple[int, ...] | None = setting(None, or_none(layers()))
+    student_steps: int = setting(20, whole())
+    student_batch: int = setting(256, whole())
+    student_hidden: tuple[int, ...] = setting((64,), layers())
+    student_learning_rate: float = setting(2e-3, positive())
+    generator_steps: int = setting(3, whole())
+    memory: float | None = setting(None, or_none(share("the weight", ends="[]")))
 
 
 @dataclass(eq=False, repr=False)
 class PATEGAN(TaughtGenerator):
     """Synthetic tables by PATE-GAN. Settings beside those of `TaughtGenerator`:
 
-    - `aggregator`: "gnmax" (ours: less noise for many votes) or "lnmax" (as published). `noise` is sigma or 1/lambda.
-    - `queries`: votes asked for in an iteration; by default student_steps x batch, as published.
+    - `aggregator`: "scores", "comparisons" or "votes"; see the module.
+    - `batch`: fakes that the teachers are asked about in an iteration; None: by the rule.
+    - `ballot`: of "votes", "lnmax" (as published) or "gnmax" (less noise for many votes). `noise` is 1/lambda or sigma.
     """
 
     method: ClassVar[str] = "pategan"
 
-    aggregator: Literal["gnmax", "lnmax"] = setting("gnmax", one_of("gnmax", "lnmax"))
+    aggregator: Aggregator = setting("scores", one_of("scores", "comparisons", "votes"))  # noqa: RUF009
     _: KW_ONLY
-    queries: int | None = setting(None, or_none(whole()))
+    batch: int | None = setting(None, or_none(whole()))
+    ballot: Literal["lnmax", "gnmax"] = setting("lnmax", one_of("lnmax", "gnmax"))
     training: PATEGANTraining = field(default_factory=PATEGANTraining)
 
     def begin(self, prepared: Prepared) -> PATEGANGame:
         """Touches private data: charge the run and deal the rows to the teachers."""
-        how, ballot = self.training, Ballot(self.aggregator, self.n_teachers(len(prepared.rows)))
-        queries = how.student_steps * how.batch if self.queries is None else self.queries
-        votes = self.pay(ballot, prepared, queries=queries, options=2)
-        rate = how.learning_rate if how.teacher_learning_rate is None else how.teacher_learning_rate
-        return PATEGANGame(self, prepared, ballot, votes, rate)
+        budget = prepared.rows.budget
+        sizes = as_set(student_sizes(len(prepared.rows), budget.epsilon, budget.delta, self.teachers), self)
+        if self.aggregator == "votes":
+            ballot = Ballot(self.ballot, sizes.teachers)
+            votes = plan_run(ballot, budget, self, sizes, queries=sizes.batch, options=2)
+            return PATEGANGame(self, prepared, votes, sizes)
+        scores = self.aggregator == "scores"
+        mechanism = unit_vectors(sizes.batch) if scores else sign_vectors(sizes.batch, sizes.batch)
+        return PATEGANGame(self, prepared, plan_vectors(mechanism, budget, sizes, self.noise), sizes)
 
 
 class PATEGANState(NamedTuple):
-    """Private as a whole; `generator`, `student`, `asked` and `labels` are made of paid answers alone."""
+    """Private as a whole; `generator`, `student`, `asked` and `answers` are made of paid answers alone."""
 
-    generator: NetworkState
+    generator: GeneratorState
     student: NetworkState
     teachers: Teachers
     asked: Array
-    labels: Array
-    votes: VoteState
+    answers: Array
+    paid: Any
 
 
 class PATEGANGame(TaughtGame):
@@ -94,82 +111,109 @@ class PATEGANGame(TaughtGame):
     Line 3, the partition, is made of row numbers alone. Line 4 stops a run in the mode "as-published" only.
     """
 
+    def __init__(
+        self, settings: PATEGAN, prepared: Prepared, paid: PaidVotes | PaidVectors, sizes: StudentSizes
+    ) -> None:
+        super().__init__(settings, prepared, paid, sizes, published=settings.aggregator == "votes")
+        self.settings, self.batch, self.memory = settings, sizes.batch, sizes.memory
+
     def start(self) -> PATEGANState:
         """Line 2."""
-        width, room = self.design.heads.width, self.how.memory * self.votes.queries
-        hidden = hidden_layers(self.how.student_hidden, width)
+        how, width = self.how, self.design.heads.width
+        student = start_student(self.design, tuple(how.student_hidden), how.student_learning_rate, self.prepared.rng(3))
         return PATEGANState(
-            self.prepared.start_generator(),
-            start_critic(self.design, hidden, self.prepared.rng(3)),
-            start_teachers(self.plan, (self.prepared.rows.seed, 4)),
-            jnp.zeros((room, width)),
-            jnp.zeros(room),
-            self.votes.start(2),
+            self.prepared.start_generator(self.design),
+            student,
+            self.start_teachers(),
+            jnp.zeros((self.iterations, self.batch, width)),
+            jnp.zeros((self.iterations, self.batch)),
+            self.paid.start(),
         )
 
     def step(self, iteration: int, state: PATEGANState, draw: Draw) -> tuple[PATEGANState, dict[str, float]]:
-        """Touches private data: the votes. What goes on from them are the labels that the gate has drawn."""
-        how, rng, ratio = self.how, self.prepared.rng(2, iteration), self.prepared.ratio
-        # 6, 12 and 14, all fakes at once: the generator stands still while teachers and student learn.
-        n = how.teacher_steps * how.batch
-        latents = draw_latents(self.design, rng, ratio, n + self.votes.queries)
-        fakes = make_records(self.design, state.generator.network, latents)
-        for_teachers, asked = fakes[:n].reshape(how.teacher_steps, how.batch, -1), fakes[n:]
+        """Touches private data: what teachers say. What goes on from it are the answers that the gate has drawn."""
+        rng = self.prepared.rng(2, iteration)
         # 5 to 10: n_T steps of every teacher on its own rows and the same fakes.
-        slots = choose_slots(self.plan, rng, how.teacher_steps)
-        teachers = train_teachers(self.plan, state.teachers, self.rows, for_teachers, slots)
-        # 15 to 19: the noisy majority of the teachers labels each fake, and is accounted for.
-        exact = np.asarray(count_votes(self.plan, teachers, asked))
-        labels, votes = self.votes.ask("votes", exact, state.votes, iteration, draw)
-        # 20 to 24: n_S steps of the student on labelled fakes, then the generator against the student.
-        generator, student, asked, known, losses = _learn(
+        teachers = self.train(iteration, state.teachers, state.generator.network, rng)
+        # 12 and 14: fakes for the student.
+        latents = draw_latents(self.design, rng, self.every_class, self.batch)
+        fakes = make_records(self.design, state.generator.network, latents)
+        # 15 to 19: what the teachers say of each fake, with noise, and accounted for.
+        answers, paid = self._ask(iteration, state, teachers, fakes, latents, draw)
+        # 20 to 24: n_S steps of the student on answered fakes, then the generator against the student.
+        generator, student, asked, answers, losses = _learn(
             self.design,
+            (self.settings.aggregator == "votes", self.how.student_learning_rate),
             state.generator,
             state.student,
-            (state.asked, state.labels),
-            (asked, labels.astype(np.float32)),
-            iteration % how.memory * self.votes.queries,
+            state.asked.at[iteration].set(fakes),
+            state.answers.at[iteration].set(answers),
             self._lessons(rng, iteration),
-            draw_latents(self.design, rng, ratio, how.generator_steps, how.batch),
+            draw_latents(self.design, rng, self.every_class, self.how.generator_steps, self.how.student_batch),
         )
-        seen = {
-            "student_loss": float(losses[0]),
-            "generator_loss": float(losses[1]),
-            "labelled_real": float(np.mean(labels)),
-        }
-        return PATEGANState(generator, student, teachers, asked, known, votes), seen
+        seen = {"student_loss": float(losses[0]), "generator_value": float(losses[1])}
+        return PATEGANState(generator, student, teachers, asked, answers, paid), seen
+
+    def _ask(
+        self, iteration: int, state: PATEGANState, teachers: Teachers, fakes: Array, latents: Latents, draw: Draw
+    ) -> tuple[np.ndarray, Any]:
+        """Touches private data: the answers, which come first, are public."""
+        given = (teachers, self.rows.counts, fakes, latents.classes)
+        if isinstance(self.paid, PaidVotes):
+            exact = np.asarray(count_votes(self.plan, *given))
+            labels, paid = self.paid.ask("votes", exact, state.paid, iteration, draw)
+            return labels.astype(np.float32), paid
+        signs = self.settings.aggregator == "comparisons"
+        noisy, paid = self.paid.ask("scores", sum_scores(self.plan, signs, *given), draw)
+        # Elements of a vector of norm 1 are brought to the size of 1, for the student's sake.
+        return noisy * np.float32(1.0 if signs else np.sqrt(len(noisy))), paid
 
     def _lessons(self, rng: np.random.Generator, iteration: int) -> np.ndarray:
-        """Which remembered labels the student takes in each step: each once as published, otherwise at random."""
-        how, queries = self.how, self.votes.queries
-        if how.memory == 1 and how.student_steps * how.batch == queries:
-            return np.arange(queries, dtype=np.int32).reshape(how.student_steps, how.batch)
-        filled = min(iteration + 1, how.memory) * queries
-        return rng.integers(0, filled, (how.student_steps, how.batch), dtype=np.int32)
+        """Which answers the student takes in each step: an iteration, and one of its fakes."""
+        shape = (self.how.student_steps, self.how.student_batch)
+        age = np.arange(iteration, -1, -1)
+        chances = self.memory**age if self.memory else (age == 0).astype(float)
+        taken = rng.choice(iteration + 1, shape, p=chances / chances.sum())
+        return np.stack([taken, rng.integers(0, self.batch, shape)], axis=-1).astype(np.int32)
+
+    def finish(self, state: PATEGANState) -> Learnt:
+        mechanism = self.settings.ballot if isinstance(self.paid, PaidVotes) else "vector-sum"
+        return self.learnt(state, mechanism=mechanism, aggregator=self.settings.aggregator)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=(0, 1))
 def _learn(
     design: Design,
-    generator: NetworkState,
+    form: tuple[bool, float],
+    generator: GeneratorState,
     student: NetworkState,
-    remembered: tuple[Array, Array],
-    fresh: tuple[Array, Array],
-    position: Array,
+    asked: Array,
+    answers: Array,
     lessons: Array,
     latents: Latents,
-) -> tuple[NetworkState, NetworkState, Array, Array, Array]:
-    """Student and generator steps, from paid labels and fakes alone. Fresh labels are remembered from `position` on."""
-    asked = jax.lax.dynamic_update_slice_in_dim(remembered[0], fresh[0], position, 0)
-    labels = jax.lax.dynamic_update_slice_in_dim(remembered[1], fresh[1], position, 0)
+) -> tuple[GeneratorState, NetworkState, Array, Array, Array]:
+    """Student and generator steps, from paid answers and fakes alone.
 
-    def study(state: NetworkState, slots: Array) -> tuple[NetworkState, Array]:
-        return student_step(design, state, asked[slots], labels[slots])
+    A student of votes learns by cross-entropy (equation 7), one of scores by squares. Both are high where the teachers see
+    something real, and the generator climbs there: the loss of equation 5 without its logarithm, whose gradient vanishes
+    where the student is sure of a fake, as it is at the start (Goodfellow et al. 2014, Section 3).
+    """
+    labels, rate = form
+
+    def study(state: NetworkState, lesson: Array) -> tuple[NetworkState, Array]:
+        x, y = asked[lesson[:, 0], lesson[:, 1]], answers[lesson[:, 0], lesson[:, 1]]
+
+        def loss(network: Student) -> Array:
+            said = network(x)[:, 0]
+            return jnp.mean(jax.nn.softplus(said) - y * said if labels else jnp.square(said - y))
+
+        value, gradient = jax.value_and_grad(loss)(state.network)
+        return update(rate, state, gradient), value
 
     student, student_losses = jax.lax.scan(study, student, lessons)
 
-    def generate(state: NetworkState, latents: Latents) -> tuple[NetworkState, Array]:
-        return generator_step(design, state, student.network, latents)
+    def generate(state: GeneratorState, latents: Latents) -> tuple[GeneratorState, Array]:
+        return climb(design, state, student.network, latents)
 
-    generator, losses = jax.lax.scan(generate, generator, latents)
-    return generator, student, asked, labels, jnp.stack([student_losses.mean(), losses.mean()])
+    generator, values = jax.lax.scan(generate, generator, latents)
+    return generator, student, asked, answers, jnp.stack([student_losses.mean(), values.mean()])

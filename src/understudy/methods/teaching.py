@@ -1,43 +1,57 @@
-"""Generators that learn from votes of teachers: the settings that PATE-GAN and G-PATE share, and how a game is staffed."""
+"""Generators that learn from teachers: the settings that PATE-GAN and G-PATE share, and how a game is staffed."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 
-from understudy.learn.discriminators import Discriminators, deal_rows
+from understudy.errors import InputError
+from understudy.learn.adversarial import Design, Generator, draw_latents, make_records
+from understudy.learn.discriminators import (
+    MOST_TEACHERS,
+    Discriminators,
+    Fakes,
+    deal_rows,
+    start_teachers,
+    train_teachers,
+)
 from understudy.learn.partition import shards
-from understudy.learn.teachers import TeacherAxis, one_device
+from understudy.learn.teachers import TeacherAxis, Teachers, one_device
 from understudy.methods.adversarial import AdversarialGenerator, Game, GameTraining, Prepared, WarmStart
-from understudy.methods.paid_votes import MODES, Mode, PaidVotes, check_votes, plan_run
-from understudy.methods.voting import Ballot
+from understudy.methods.paid_vectors import PaidVectors
+from understudy.methods.paid_votes import MODES, Mode, PaidVotes, check_votes
+from understudy.methods.sizing import Sizes
 from understudy.release.generator import Learnt
-from understudy.release.settings import layers, one_of, or_none, positive, setting, share, truth, whole
+from understudy.release.settings import layers, one_of, or_none, positive, setting, share, whole
 
 
 @dataclass
 class TeacherTraining(GameTraining):
-    """Teachers learn from `batch` rows in each of so many steps. They have no hidden layers by default."""
+    """How teachers learn: in each of so many `teacher_steps` an iteration (`first_steps` before the first), from so many
+    pairs of a fake and a real row (`teacher_batch`).
+    """
 
-    teacher_steps: int = setting(1, whole())
-    batch: int = setting(32, whole())
-    teacher_hidden: tuple[int, ...] = setting((), layers())
+    first_steps: int = setting(50, whole())
+    teacher_steps: int = setting(5, whole())
+    teacher_batch: int = setting(32, whole())
+    teacher_hidden: tuple[int, ...] = setting((64,), layers())
+    teacher_learning_rate: float = setting(5e-3, positive())
 
 
 @dataclass(eq=False, repr=False)
 class TaughtGenerator(AdversarialGenerator):
-    """Settings of a generator that learns from votes.
+    """Settings of a generator that learns from teachers.
 
     - `epsilon`, `delta`: the budget; all of it is used.
-    - `teachers`: how many; by default one for every 32 rows (the number of rows is public), at most 4000.
-    - `iterations`, `noise`: give one; the other follows from the budget.
-    - `mode`: "unconditional" (default), "data-dependent" (the same, plus a sanitised data-dependent epsilon) or
-      "as-published" (stops on the raw data-dependent epsilon; unsafe, for tables).
-    - `conditional`: give the class to the generator, in a ratio that costs `ratio_epsilon_share` of epsilon.
-    - `schema_epsilon_share`: what may be spent on bounds and categories that the schema does not say.
-    - `start`: what is bought before the first vote; nothing, as published.
+    - `teachers`, `iterations`: how many; by default a rule fixes both from the number of rows, the width of a record and
+      the budget (`sizing`). With `noise` given the iterations follow from it.
+    - `mode`: "unconditional" (default); of votes also "data-dependent" (the same, plus a sanitised data-dependent
+      epsilon) and "as-published" (stops on the raw data-dependent epsilon, as the paper counts it; unsafe, for tables).
+    - `start`: what is bought before the first release; nothing but the coordinates by default.
     - `random_state`: initialisation, shards and fakes; never the noise. `unsafe_noise_seed` is for tests.
     - `mesh`: spread the teachers over devices.
     """
@@ -45,13 +59,10 @@ class TaughtGenerator(AdversarialGenerator):
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability"))
     teachers: int | None = setting(None, or_none(whole()))
-    iterations: int | None = setting(20, or_none(whole()))
+    iterations: int | None = setting(None, or_none(whole()))
     noise: float | None = setting(None, or_none(positive()))
     mode: Mode = setting("unconditional", one_of(*MODES))  # noqa: RUF009
     _: KW_ONLY
-    conditional: bool = setting(False, truth())
-    ratio_epsilon_share: float = setting(0.01, share())
-    schema_epsilon_share: float = setting(0.1, share())
     start: WarmStart = field(default_factory=WarmStart)
     random_state: int | None = setting(None, or_none(whole(0)))
     unsafe_noise_seed: int | None = None
@@ -60,51 +71,61 @@ class TaughtGenerator(AdversarialGenerator):
     def _check_settings(self) -> None:
         super()._check_settings()
         check_votes(self)
+        if self.teachers is not None and self.teachers > MOST_TEACHERS:
+            raise InputError(f"`teachers` (={self.teachers}) must be at most {MOST_TEACHERS}.")
 
     def _check_rows(self, rows: int) -> None:
-        shards(rows, self.n_teachers(rows), seed=0)
-
-    def n_teachers(self, rows: int) -> int:
-        return self.teachers if self.teachers is not None else max(2, min(rows // 32, 4000))
-
-    def pay(
-        self, ballot: Ballot, prepared: Prepared, *, queries: int, options: int, answer_share: float = 1.0
-    ) -> PaidVotes:
-        """Fix noise and length of the run, and charge all of it."""
-        return plan_run(
-            ballot,
-            prepared.rows.budget,
-            mode=self.mode,
-            queries=queries,
-            options=options,
-            noise=self.noise,
-            iterations=self.iterations,
-            answer_share=answer_share,
-        )
+        super()._check_rows(rows)
+        if self.teachers is not None:
+            shards(rows, self.teachers, seed=0)
 
 
 class TaughtGame(Game):
-    """A game with teachers, each with the rows of its own shard. A state has the `votes` that were asked so far."""
+    """A game with teachers, each with the rows of its own shard. A state has what was `paid` for and drawn so far."""
 
     def __init__(
-        self, settings: TaughtGenerator, prepared: Prepared, ballot: Ballot, votes: PaidVotes, rate: float
+        self,
+        settings: TaughtGenerator,
+        prepared: Prepared,
+        paid: PaidVotes | PaidVectors,
+        sizes: Sizes,
+        published: bool,
     ) -> None:
         """Touches private data: rows are dealt to teachers by position alone."""
         self.how: Any = settings.training
-        self.prepared, self.design, self.ballot, self.votes = prepared, prepared.design, ballot, votes
-        self.iterations = votes.iterations
-        dealt = shards(len(prepared.rows), ballot.teachers, seed=prepared.rows.seed)
-        axis = TeacherAxis(ballot.teachers, one_device() if settings.mesh is None else settings.mesh)
-        features, hidden = self.design.heads.width, tuple(self.how.teacher_hidden)
-        self.plan = Discriminators(axis, features, hidden, self.how.batch, rate, dealt.width)
-        self.rows = deal_rows(prepared.cube, prepared.present, dealt, axis)
+        self.prepared, self.paid, self.iterations = prepared, paid, paid.iterations
+        steps = self.iterations * getattr(self.how, "generator_steps", 1)
+        self.design: Design = prepared.design(sizes.learning_rate, steps, sizes.caution)
+        dealt = shards(len(prepared.rows), sizes.teachers, seed=prepared.rows.seed)
+        axis = TeacherAxis(sizes.teachers, one_device() if settings.mesh is None else settings.mesh)
+        hidden, rate = tuple(self.how.teacher_hidden), self.how.teacher_learning_rate
+        self.plan = Discriminators(axis, self.design.heads.width, hidden, rate, published)
+        self.rows = deal_rows(prepared.records, prepared.classes, dealt, axis, self.design.classes)
+        self.every_class = np.ones(self.design.classes)
+        """Fakes are of each class as often, so that rare ones are learnt too."""
+
+    def start_teachers(self) -> Teachers:
+        return start_teachers(self.plan, (self.prepared.rows.seed, 4))
+
+    def train(self, iteration: int, teachers: Teachers, generator: Generator, rng: np.random.Generator) -> Teachers:
+        """Touches private data: every teacher learns from its own rows and from the same fakes."""
+        how = self.how
+        for _ in range(1 if iteration else max(1, how.first_steps // how.teacher_steps)):
+            shape = (how.teacher_steps, how.teacher_batch)
+            latents = draw_latents(self.design, rng, self.every_class, shape[0] * shape[1])
+            values = make_records(self.design, generator, latents).reshape(*shape, -1)
+            chances = (jnp.asarray(rng.random(shape, dtype=np.float32)) for _ in range(2))
+            teachers = train_teachers(
+                self.plan, teachers, self.rows, Fakes(values, latents.classes.reshape(shape), *chances)
+            )
+        return teachers
 
     def restore(self, state: Any) -> None:
-        self.votes.restore(state.votes)
+        self.paid.restore(state.paid)
 
     def finished(self, state: Any) -> bool:
-        return self.votes.finished(state.votes)
+        return self.paid.finished(state.paid)
 
-    def finish(self, state: Any) -> Learnt:
-        facts = {"mechanism": self.ballot.aggregator, "teachers": self.ballot.teachers}
-        return self.votes.learnt(state.generator.network, facts, state.votes, self.prepared.rows.run)
+    def learnt(self, state: Any, **facts: Any) -> Learnt:
+        facts |= {"teachers": self.plan.axis.teachers}
+        return self.paid.learnt(state.generator.average, facts, state.paid, self.prepared.rows.run)

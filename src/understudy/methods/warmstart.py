@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
+import pandas as pd
 
 from understudy.images import ImageDataset
 from understudy.privacy import Budget
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 ROWS = 1 << 15
 
 
-def moments_rows(rows: Intake, epsilon: float) -> np.ndarray:
-    """Touches private data: buy a moments release for `epsilon` and draw rows of the unit cube from it.
+def moments_frame(rows: Intake, epsilon: float) -> pd.DataFrame:
+    """Touches private data: buy a moments release for `epsilon` and draw rows from it.
 
     Safe to publish: everything comes from the release, which is charged to the budget before its noise is drawn.
     """
-    drawn = moments_release(rows, epsilon).sample(ROWS, random_state=rows.seed)
-    return rows.encoder().encode(drawn).astype(np.float32)
+    return moments_release(rows, epsilon).sample(ROWS, random_state=rows.seed)
 
 
 def moments_release(rows: Intake, epsilon: float) -> MomentsGenerator:

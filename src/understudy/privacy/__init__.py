@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from understudy.privacy.parities import Parities
     from understudy.privacy.prepaid import PrepaidAnswers, PrepaidSteps
     from understudy.privacy.sanitise import Sanitised, SmoothRelease
+    from understudy.privacy.vectors import PrepaidVectors, VectorSum
 
 _HOMES = {
     "ABSENT": "understudy.privacy.pair_tables",
@@ -68,10 +69,12 @@ _HOMES = {
     "PoissonGaussianStep": "understudy.privacy.mechanisms",
     "PrepaidAnswers": "understudy.privacy.prepaid",
     "PrepaidSteps": "understudy.privacy.prepaid",
+    "PrepaidVectors": "understudy.privacy.vectors",
     "Sanitised": "understudy.privacy.sanitise",
     "SmoothRelease": "understudy.privacy.sanitise",
     "SmoothReleaseEvent": "understudy.privacy.events",
     "SubsampledGaussianEvent": "understudy.privacy.events",
+    "VectorSum": "understudy.privacy.vectors",
     "compose": "understudy.privacy.accountant",
     "data_dependent_epsilon": "understudy.privacy.accountant",
 }
@@ -108,10 +111,12 @@ __all__ = [
     "PoissonGaussianStep",
     "PrepaidAnswers",
     "PrepaidSteps",
+    "PrepaidVectors",
     "Sanitised",
     "SmoothRelease",
     "SmoothReleaseEvent",
     "SubsampledGaussianEvent",
+    "VectorSum",
     "compose",
     "data_dependent_epsilon",
 ]

@@ -22,30 +22,34 @@ TARGET_SHARE = 0.03
 _ENOUGH = 60.0
 
 
-def buy(rows: Intake) -> Coordinates:
+def buy(rows: Intake, *, counted: bool = False) -> Coordinates:
     """Touches private data: the released description of every column, charged to the budget. Safe to publish.
 
     A target whose classes nobody declared is looked at by itself first: all else hangs on it, and a rare class must
-    stand out of the noise to be one.
+    stand out of the noise to be one. `counted`: what the schema lists is counted too, the target always: for a method that
+    starts from how common every value is.
     """
     known = known_columns(rows.frame, rows.declared, rows.target, typed=rows.typed)
     columns = {column.name: declared(column) for column in known if column.settled or column.complete}
     whole = multiplier(rows.budget.epsilon, rows.budget.delta)
-    goal = [column for column in known if column.target and column.name not in columns]
+    goal = [column for column in known if column.target and (counted or column.name not in columns)]
     columns |= _bought(rows, goal, whole / math.sqrt(TARGET_SHARE))
-    planned = plan_features(known, len(rows), rows.budget.epsilon, rows.budget.delta)
+    planned = plan_features(known, len(rows), rows.budget.epsilon, rows.budget.delta, counted=counted)
     if planned is not None:
-        others = [column for column in known if not column.settled and column not in goal]
+        others = [column for column in known if (counted or not column.settled) and column not in goal]
         columns |= _bought(rows, others, planned.noise)
     return Coordinates(tuple(columns[column.name] for column in known), len(rows))
 
 
-def plan_features(known: Sequence[Known], rows: int, epsilon: float, delta: float) -> Plan | None:
+def plan_features(
+    known: Sequence[Known], rows: int, epsilon: float, delta: float, *, counted: bool = False
+) -> Plan | None:
     """How finely numbers, moments and what nobody declared are looked at, from public sizes; None where nothing is bought.
 
-    A target that nobody declared is looked at by itself, and is not among them.
+    A target that nobody declared is looked at by itself, and is not among them; of a look that counts what is listed, no
+    target is.
     """
-    others = [c for c in known if not c.settled and not (c.target and not c.complete)]
+    others = [c for c in known if (counted or not c.settled) and not (c.target and (counted or not c.complete))]
     plan = plan_at(others, rows, multiplier(epsilon, delta) / math.sqrt(SHARE), DELTA_SHARE * delta)
     thin = rows < _ENOUGH * plan.sigma
     return None if thin and all(column.complete for column in others) else plan
