@@ -7,6 +7,7 @@ method fixes its noise from what is left of the budget and charges before it dra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -128,7 +129,9 @@ class TableGenerator(Estimator):
         learnt = self.learn(rows)
         self.interrupted_ = rows.run.stopped
         self.coordinates_ = learnt.coordinates or rows.coordinates
-        self._ready(learnt.model, learnt.facts, rows.schema if self.coordinates_ is None else self.coordinates_.schema)
+        schema = rows.schema if self.coordinates_ is None else self.coordinates_.schema
+        schema = replace(schema, aside=() if rows.declared is None else rows.declared.aside)
+        self._ready(learnt.model, learnt.facts, schema)
         facts = {**learnt.facts, "schema_estimated": rows.estimated}
         if learnt.unprotected is not None:
             self._certify_unprotected(self.kind, facts, learnt.unprotected)

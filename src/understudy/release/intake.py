@@ -11,6 +11,7 @@ import pandas as pd
 from understudy.privacy import Budget
 from understudy.release.driver import Run
 from understudy.tables import Encoder, Schema, validate_frame
+from understudy.tables.aside import without_aside
 from understudy.tables.coordinates import Coordinates, known_columns
 from understudy.tables.io import Table, as_frame
 
@@ -82,7 +83,7 @@ def check_table(
     A table with a complete schema must fit it. Of any other nothing is refused but by its names and types: what its
     columns hold is looked at later, and paid for. Nothing is charged.
     """
-    table = as_frame(frame)
+    table = without_aside(as_frame(frame), schema)
     target = target if target is not None or schema is None else schema.target
     known_columns(table, schema, target)
     names = list(table.columns) if schema is None else list(schema.names)

@@ -13,6 +13,7 @@ import pandas as pd
 from understudy.errors import InputError
 from understudy.files import whole_file
 from understudy.tables import Schema, check_table_path, write_table
+from understudy.tables.aside import with_aside
 from understudy.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _stream(
         frame: Any = model.draw(size, wanted, rng)[list(schema.names)]
         if wanted:
             frame = frame[_fulfils(frame, wanted)].reset_index(drop=True)
-        frame = frame.head(n - done)
+        frame = with_aside(frame.head(n - done), schema, done + 1)
         done, tried = done + len(frame), tried + size
         if len(frame):
             yield frame

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from understudy.errors import InputError
+from understudy.tables.aside import ASIDE
 from understudy.wording import did_you_mean
 
 Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "boolean", "datetime"]
@@ -50,7 +51,8 @@ class Column:
         where = f"column {self.name!r}"
         if self.kind not in KINDS:
             raise InputError(
-                f"{where}: unknown `kind` {self.kind!r}; known are {', '.join(KINDS)}." + did_you_mean(self.kind, KINDS)
+                f"{where}: unknown `kind` {self.kind!r}; known are {', '.join((*KINDS, *ASIDE))}."
+                + did_you_mean(self.kind, (*KINDS, *ASIDE))
             )
         for flag in ("nullable", "other"):
             if not isinstance(getattr(self, flag), bool):

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from understudy.errors import InputError
+from understudy.tables.aside import ASIDE, Aside
 from understudy.tables.column import Column, repeated
 from understudy.wording import did_you_mean, listed
 
@@ -24,10 +25,14 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table in their order, and which of them is to be predicted."""
+    """The columns of a table in their order, and which of them is to be predicted.
+
+    `aside` are columns that are not learnt (`kind: id`, `text` or `drop`); they are no part of `columns` and `names`.
+    """
 
     columns: tuple[Column, ...]
     target: str | None = None
+    aside: tuple[Aside, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence):
@@ -38,7 +43,7 @@ class Schema:
         for column in self.columns:
             if not isinstance(column, Column):
                 raise InputError(f"`columns` must hold Column objects, not {column!r}.")
-        if twice := repeated(self.names):
+        if twice := repeated((*self.names, *(column.name for column in self.aside))):
             raise InputError(f"column {twice[0]!r} is in the schema more than once.")
         if self.target is None:
             return
@@ -119,7 +124,10 @@ class Schema:
         plain: dict[str, Any] = {"version": VERSION}
         if self.target is not None:
             plain["target"] = self.target
-        return plain | {"columns": [column.to_dict() for column in self.columns]}
+        columns = [column.to_dict() for column in self.columns]
+        for column in sorted(self.aside, key=lambda column: column.place):
+            columns.insert(column.place, column.to_dict())
+        return plain | {"columns": columns}
 
     @classmethod
     def from_dict(cls, plain: object, *, where: str = "schema") -> Schema:
@@ -137,17 +145,22 @@ class Schema:
             raise InputError(f"{where}: `columns` must be a list with one entry for each column.")
         known = tuple(field.name for field in fields(Column))
         parsed: list[Column] = []
+        aside: list[Aside] = []
         for number, entry in enumerate(columns, start=1):
             here = f"{where}, column {number}"
-            column = _keys(entry, known, here)
+            not_learnt = isinstance(entry, Mapping) and entry.get("kind") in ASIDE
+            column = _keys(entry, ("name", "kind", "pattern") if not_learnt else known, here)
             if missing := [key for key in ("name", "kind") if key not in column]:
                 raise InputError(f"{here}: `{missing[0]}` is missing.")
             try:
-                parsed.append(Column(**column))
+                if not_learnt:
+                    aside.append(Aside(**column, place=number - 1))
+                else:
+                    parsed.append(Column(**column))
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
         try:
-            return cls(tuple(parsed), given.get("target"))
+            return cls(tuple(parsed), given.get("target"), aside=tuple(aside))
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 

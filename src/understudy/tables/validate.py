@@ -7,6 +7,7 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.tables import values
+from understudy.tables.aside import without_aside
 from understudy.tables.column import LISTED, Column
 from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.schema import Schema
@@ -21,7 +22,7 @@ def validate_frame(table: Table, schema: Schema, target: str | None = None) -> t
     Returns notes on what is odd but harmless (constant columns, values that will be clipped). An incomplete schema is
     checked as far as it goes.
     """
-    frame = as_frame(table)
+    frame = without_aside(as_frame(table), schema)
     _check_names(frame, schema)
     target = schema.target if target is None else target
     if target is not None:
