@@ -40,15 +40,23 @@ def init(
     ] = None,
     ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", "-y", help="Ask nothing: take what names and types suggest, and nothing from the rows."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Draft a schema from names and types alone; with --epsilon also fill bounds and categories, privately."""
+    """Say what is public about a table: in a terminal it asks, column by column, and shows what learning it would cost.
+
+    Where there is no terminal it drafts a schema for you to fill in. With --epsilon, bounds and categories that are left
+    open are bought.
+    """
     from understudy.tables import Schema, read_table
 
     _check_options(out, epsilon, delta, ledger, dataset)
     frame = read_table(data)
     if start is None:
-        drafted = Schema.draft(frame, target)
+        drafted = assisted(data, frame, target, yes, asking=not as_json, delta=delta or DEFAULT_DELTA)
     else:
         drafted = Schema.read(start)
         drafted = drafted if target is None else drafted.with_target(target)
@@ -79,6 +87,30 @@ def init(
             )
 
 
+def assisted(data: Path, frame: pd.DataFrame, target: str | None, yes: bool, *, asking: bool, delta: float) -> Schema:
+    """A first schema: what the owner answers in a terminal, what names and types suggest, or an empty draft."""
+    import sys
+
+    from understudy.cli.assistant import assembled, interview
+    from understudy.tables import Schema
+    from understudy.tables.hints import suggested
+    from understudy.tables.io import has_types
+
+    if yes:
+        made = assembled(suggested(Schema.draft(frame, target), typed=has_types(data)), target)
+    elif asking and sys.stdin.isatty() and sys.stdout.isatty():
+        made = interview(frame, target, delta)
+    else:
+        return Schema.draft(frame, target)
+    if made is None:
+        raise InputError(
+            f"nothing was said about any column that is to be learnt, so there is no schema to write. `understudy "
+            f"synthesize {data}` learns all of it, and `understudy schema init {data} --epsilon 0.5 --out schema.yaml` "
+            "buys a schema."
+        )
+    return made
+
+
 @schema.command()
 def check(
     file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema: .yaml or .json.")],
@@ -95,7 +127,9 @@ def check(
         result = {"valid": True, "complete": not missing, "missing": missing, "notes": list(notes)}
         print_json(result | {"schema": checked.to_dict()})
         return
-    _print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked)
+    _print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked, gaps_only=bool(missing))
+    if missing:
+        typer.echo(_to_do(checked, file))
     if data is not None:
         typer.echo(f"{data} fits it.")
     for note in notes:
@@ -147,7 +181,20 @@ def _certificate_path(out: Path) -> Path:
     return out.with_suffix(".certificate.json")
 
 
-def _print_columns(title: str, described: Schema) -> None:
+_ONE_SCREEN = 25
+
+
+def _to_do(described: Schema, file: Path) -> str:
+    """What a schema still has to say, and the ways to say it."""
+    needs = {what: [c.name for c in described if c.needs == what] for what in ("bounds", "categories")}
+    gaps = "; ".join(f"{what} of {', '.join(names)}" for what, names in needs.items() if names)
+    return (
+        f"Still to be said: {gaps}. Write them into {file} if they are public (`understudy schema import` reads them from a "
+        "codebook), or leave them out: a release then learns them and pays for it."
+    )
+
+
+def _print_columns(title: str, described: Schema, *, gaps_only: bool = False) -> None:
     rows = [
         [
             column.name + (" (target)" if column.name == described.target else ""),
@@ -158,6 +205,13 @@ def _print_columns(title: str, described: Schema) -> None:
         ]
         for column in described
     ]
+    for column in sorted(described.aside, key=lambda column: column.place):
+        made = {"id": "new ones are made", "text": "left empty", "drop": "left out"}[column.kind]
+        rows.insert(column.place, [column.name, column.kind, "", f"not learnt: {made}", None])
+    if gaps_only and len(rows) > _ONE_SCREEN:
+        complete = [row for row in rows if row[-1] is None]
+        rows = [row for row in rows if row[-1] is not None][:_ONE_SCREEN]
+        title += f"; {len(complete)} columns say all, these do not"
     print_table(title, ["column", "kind", "values", "", "needs"], rows)
 
 
