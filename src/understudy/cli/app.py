@@ -59,6 +59,7 @@ COMMANDS = (
     "registry",
     "ledger",
     "schema",
+    "schema_import",
     "data",
 )
 

@@ -52,19 +52,7 @@ def interview(frame: pd.DataFrame, target: str | None, delta: float) -> Schema |
         )
     else:
         typer.echo("\nEverything is said: nothing has to be learnt before the release.")
-    return assembled(found, target)
-
-
-def assembled(found: list[Column | Aside], target: str | None) -> Schema | None:
-    """The answers as a schema; None where there is nothing that could be one."""
-    from understudy.tables import Column, Schema
-    from understudy.tables.aside import Aside
-
-    columns = tuple(column for column in found if isinstance(column, Column))
-    aside = tuple(column for column in found if isinstance(column, Aside))
-    if not columns:
-        return None
-    return Schema(columns, target if any(column.name == target for column in columns) else None, aside=aside)
+    return Schema.from_entries(found, target)
 
 
 def _ask_column(series: Any, place: int, target: bool, alone: float) -> Column | Aside | None:

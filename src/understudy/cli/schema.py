@@ -77,7 +77,7 @@ def init(
     elif out is None:
         typer.echo(drafted.to_yaml(), nl=False)
     else:
-        _print_columns(f"Schema {out}", drafted)
+        print_columns(f"Schema {out}", drafted)
         if result["certificate"]:
             typer.echo(f"Spent epsilon {epsilon:g}, delta {result['delta']:g}: see {result['certificate']}.")
         if missing:
@@ -91,13 +91,13 @@ def assisted(data: Path, frame: pd.DataFrame, target: str | None, yes: bool, *, 
     """A first schema: what the owner answers in a terminal, what names and types suggest, or an empty draft."""
     import sys
 
-    from understudy.cli.assistant import assembled, interview
+    from understudy.cli.assistant import interview
     from understudy.tables import Schema
     from understudy.tables.hints import suggested
     from understudy.tables.io import has_types
 
     if yes:
-        made = assembled(suggested(Schema.draft(frame, target), typed=has_types(data)), target)
+        made = Schema.from_entries(suggested(Schema.draft(frame, target), typed=has_types(data)), target)
     elif asking and sys.stdin.isatty() and sys.stdout.isatty():
         made = interview(frame, target, delta)
     else:
@@ -127,9 +127,9 @@ def check(
         result = {"valid": True, "complete": not missing, "missing": missing, "notes": list(notes)}
         print_json(result | {"schema": checked.to_dict()})
         return
-    _print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked, gaps_only=bool(missing))
+    print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked, gaps_only=bool(missing))
     if missing:
-        typer.echo(_to_do(checked, file))
+        typer.echo(to_do(checked, file))
     if data is not None:
         typer.echo(f"{data} fits it.")
     for note in notes:
@@ -184,7 +184,7 @@ def _certificate_path(out: Path) -> Path:
 _ONE_SCREEN = 25
 
 
-def _to_do(described: Schema, file: Path) -> str:
+def to_do(described: Schema, file: Path) -> str:
     """What a schema still has to say, and the ways to say it."""
     needs = {what: [c.name for c in described if c.needs == what] for what in ("bounds", "categories")}
     gaps = "; ".join(f"{what} of {', '.join(names)}" for what, names in needs.items() if names)
@@ -194,7 +194,7 @@ def _to_do(described: Schema, file: Path) -> str:
     )
 
 
-def _print_columns(title: str, described: Schema, *, gaps_only: bool = False) -> None:
+def print_columns(title: str, described: Schema, *, gaps_only: bool = False) -> None:
     rows = [
         [
             column.name + (" (target)" if column.name == described.target else ""),

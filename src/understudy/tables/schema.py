@@ -119,6 +119,22 @@ class Schema:
 
         return cls(draft_columns(frame, target), target)
 
+    @classmethod
+    def from_entries(cls, entries: Sequence[Column | Aside], target: str | None = None) -> Schema | None:
+        """A schema of columns that are learnt and such that are not, in their order; None where none is to be learnt.
+
+        A target is never missing, whatever was said of its column; one that is not among them is left out.
+        """
+        columns = tuple(entry for entry in entries if isinstance(entry, Column))
+        aside = tuple(
+            replace(entry, place=place) for place, entry in enumerate(entries) if not isinstance(entry, Column)
+        )
+        if not columns:
+            return None
+        columns = tuple(replace(c, nullable=False) if c.name == target else c for c in columns)
+        goal = target if any(column.name == target for column in columns) else None
+        return cls(columns, goal, aside=aside)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON or YAML, with the version of this format."""
         plain: dict[str, Any] = {"version": VERSION}
