@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption
+from understudy.cli.options import DatasetOption, DropOption, LedgerOption, OnlyOption, SampleOption, read_sample
 
 if TYPE_CHECKING:
     from understudy.tables.coordinates import Coordinates, Described
@@ -28,6 +28,9 @@ def describe(
         Path | None, typer.Option(help="What is public about the columns, as far as it goes: it costs nothing.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
+    public_sample: SampleOption = None,
+    drop: DropOption = None,
+    only: OnlyOption = None,
     out: Annotated[
         Path | None, typer.Option(help="File for the description: .json, with histograms and certificate.")
     ] = None,
@@ -40,6 +43,7 @@ def describe(
     from understudy.privacy import Certificate
     from understudy.release.spending import check_ledger_options, spending
     from understudy.tables import Schema, check_writable
+    from understudy.tables.aside import chosen_columns
     from understudy.tables.coordinates import Coordinates
     from understudy.tables.io import has_types, read_table
 
@@ -49,11 +53,14 @@ def describe(
     declared = None if schema is None else Schema.read(schema)
     typed = has_types(data)
     frame = read_table(data, typed=typed, empty_allowed=True)
+    frame, declared = chosen_columns(frame, declared, target, drop, only)
+    sample = None if public_sample is None else read_sample(public_sample, data)
     with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset) as run:
-        made = Coordinates.release(frame, declared, run.budget, target=target, typed=typed)
+        made = Coordinates.release(frame, declared, run.budget, target=target, public_sample=sample, typed=typed)
         public = ["names and order of the columns"]
         public += ["types of the columns, whole numbers and fractions being one"] if typed else []
         public += [] if declared is None else ["what the schema says"]
+        public += [] if sample is None else [f"the public sample {public_sample} ({len(sample):,} rows)"]
         run.certificate = Certificate.from_budget(
             run.budget,
             release={"kind": "description", "columns": len(made), "rows": made.rows},

@@ -9,7 +9,17 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, make, progress_bar
+from understudy.cli.options import (
+    DatasetOption,
+    DropOption,
+    LedgerOption,
+    OnlyOption,
+    SampleOption,
+    SettingsOption,
+    make,
+    progress_bar,
+    read_chosen,
+)
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
 
@@ -28,6 +38,9 @@ def distill(
     schema: Annotated[
         Path | None, typer.Option(help="What is public about the columns; what it lacks is estimated and paid for.")
     ] = None,
+    public_sample: SampleOption = None,
+    drop: DropOption = None,
+    only: OnlyOption = None,
     classes: Annotated[
         str | None, typer.Option(help="The names of all classes, a,b,c, where an image set does not hold them.")
     ] = None,
@@ -47,7 +60,7 @@ def distill(
     check_report(report)
     given = {"per_class": per_class, "random_state": seed}
     distiller = make(registry.get(method, "distilled"), epsilon, delta, given, settings or [])
-    records, named, described, typed = _read(data, target, classes, schema)
+    records, named, described, typed = _read(data, target, classes, schema, (drop, only, public_sample))
     with spending_of(distiller, purpose=f"{method} {out.name}", ledger=ledger, dataset=dataset) as run:
         with progress_bar(method, not as_json) as tell:
             distiller.fit(
@@ -66,24 +79,27 @@ def distill(
 
 
 def _read(
-    data: Path, target: str | None, classes: str | None, schema: Path | None
+    data: Path,
+    target: str | None,
+    classes: str | None,
+    schema: Path | None,
+    chosen: tuple[str | None, str | None, Path | None],
 ) -> tuple[Any, str | None, Any, bool]:
     """The records; for a table also the name of its target, what is public about it, and whether its types are."""
     if data.suffix == ".npz":
         from understudy.images import read_npz
 
-        if target is not None or schema is not None:
-            raise InputError("an image set carries its labels: leave --target and --schema out.")
+        if target is not None or schema is not None or any(chosen):
+            raise InputError("an image set carries its labels: leave --target, --schema and all about columns out.")
         return read_npz(data, None if classes is None else classes.split(",")), None, None, True
     from understudy.tables import Schema
-    from understudy.tables.io import read_for
 
     if classes is not None:
         raise InputError("--classes is for image sets; a table's classes belong in its schema.")
     if target is None and schema is None:
         raise InputError("--target is missing: name the column with the classes.")
     described = None if schema is None else Schema.read(schema)
-    frame, typed = read_for(data, described)
+    frame, described, typed = read_chosen(data, described, target, *chosen)
     return frame, target, described, typed
 
 

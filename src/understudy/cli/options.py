@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,12 +12,22 @@ import typer
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from understudy.registry import Entry
+    from understudy.tables import Schema
 
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="Charge this ledger. Needs --dataset.")]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
 SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
+]
+
+DropOption = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas between them.")]
+OnlyOption = Annotated[str | None, typer.Option("--only", help="The only columns to take, beside the target.")]
+SampleOption = Annotated[
+    Path | None,
+    typer.Option("--public-sample", help="A table of public rows: what it says of the columns that it has is free."),
 ]
 
 Tell = Callable[[int, int, str], None]
@@ -43,6 +54,45 @@ def make(entry: Entry, epsilon: float, delta: float, given: Mapping[str, Any], e
         return kind.from_settings(**chosen)
     except InputError as error:
         raise InputError(f"method {entry.name!r}: {error}") from None
+
+
+def read_chosen(
+    data: Path,
+    schema: Schema | None,
+    target: str | None,
+    drop: str | None,
+    only: str | None,
+    sample: Path | None = None,
+) -> tuple[pd.DataFrame, Schema | None, bool]:
+    """Reads private rows: the columns that were asked for, what is public about them, and whether their types are."""
+    from understudy.tables.aside import chosen_columns
+    from understudy.tables.io import has_types, read_table
+
+    typed = has_types(data)
+    frame = read_table(data, typed=typed)
+    frame, said = chosen_columns(frame, schema, target, drop, only)
+    if sample is not None:
+        from understudy.tables.public import schema_with_sample
+
+        said = schema_with_sample(frame, said, read_sample(sample, data), target, typed=typed)
+    if typed or said is None or said.missing() or set(said.names) < set(frame.columns):
+        return frame, said, typed
+    # A schema of all columns says their types; categories that are text stay text, as 01067 does.
+    numbers = [column.name for column in said if column.categories is None or not isinstance(column.labels[0], str)]
+    parsed = read_table(data)
+    return frame.assign(**{name: parsed[name] for name in numbers}), said, True
+
+
+def read_sample(sample: Path, data: Path) -> pd.DataFrame:
+    """The public rows, refused where they are the private table itself."""
+    from understudy.tables.io import has_types, read_table
+
+    public = read_table(sample, typed=has_types(sample))
+    if data.exists() and sample.samefile(data):
+        raise InputError(
+            f"--public-sample {sample} is the private table itself. Give other rows, which anybody may see already."
+        )
+    return public
 
 
 def read_value(text: str) -> Any:

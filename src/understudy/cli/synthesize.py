@@ -9,7 +9,18 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, SettingsOption, make, progress_bar, read_value
+from understudy.cli.options import (
+    DatasetOption,
+    DropOption,
+    LedgerOption,
+    OnlyOption,
+    SampleOption,
+    SettingsOption,
+    make,
+    progress_bar,
+    read_chosen,
+    read_value,
+)
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
 
@@ -28,6 +39,9 @@ def synthesize(
     schema: Annotated[
         Path | None, typer.Option(help="What is public about the columns; what it lacks is estimated and paid for.")
     ] = None,
+    public_sample: SampleOption = None,
+    drop: DropOption = None,
+    only: OnlyOption = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
     ] = None,
@@ -53,7 +67,6 @@ def synthesize(
     from understudy.release.bundle import check_target
     from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables import Schema, check_table_path
-    from understudy.tables.io import read_for
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
@@ -68,7 +81,7 @@ def synthesize(
     entry = registry.get(method, "generator", "table")
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
-    frame, typed = read_for(data, described)
+    frame, described, typed = read_chosen(data, described, target, drop, only, public_sample)
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     purpose = f"{method} {out.name}"
