@@ -102,3 +102,23 @@ def test_columns_are_left_out_of_all_three_commands(data: Path, capsys: pytest.C
     code, found = run(capsys, "synthesize", data, "--out", data.parent / "other.csv", "--drop", "agee")
     assert code == 2
     assert "Did you mean 'age'" in found["message"]
+
+
+def test_a_table_is_read_from_wherever_it_is(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = table(1500, 0)
+    semicolons, tabs = data.parent / "german.csv", data.parent / "data.tsv"
+    rows.to_csv(semicolons, index=False, sep=";", decimal=",", encoding="cp1252")
+    rows.to_csv(tabs, index=False, sep="\t")
+    for place, *how in (
+        (semicolons, "--separator", ";", "--decimal", ",", "--encoding", "cp1252"),
+        (tabs,),
+    ):
+        code, found = run(capsys, "describe", place, "--epsilon", 5, "--only", "dose,zip", *how)
+        assert code == 0, found
+        kinds = {column["name"]: column["kind"] for column in found["columns"]}
+        assert kinds == {"dose": "number", "zip": "categorical"}
+    code, found = run(capsys, "describe", "breast-cancer", "--epsilon", 1, "--only", "mean radius")
+    assert code == 0, found
+    code, found = run(capsys, "describe", semicolons, "--epsilon", 1)
+    assert code == 2
+    assert "--separator ';'" in found["message"]

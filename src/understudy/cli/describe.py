@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, DropOption, LedgerOption, OnlyOption, SampleOption, read_sample
+from understudy.cli.options import (
+    DATA_HELP,
+    DatasetOption,
+    DecimalOption,
+    DropOption,
+    EncodingOption,
+    LedgerOption,
+    OnlyOption,
+    SampleOption,
+    SeparatorOption,
+    read_sample,
+    source,
+)
 
 if TYPE_CHECKING:
     from understudy.tables.coordinates import Coordinates, Described
@@ -21,7 +33,7 @@ _BARS = 16
 
 @app.command()
 def describe(
-    data: Annotated[Path, typer.Argument(help="The private table: .csv, .csv.gz, .parquet or .feather.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the description.")],
     delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = DEFAULT_DELTA,
     schema: Annotated[
@@ -34,6 +46,9 @@ def describe(
     out: Annotated[
         Path | None, typer.Option(help="File for the description: .json, with histograms and certificate.")
     ] = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     as_json: Json = False,
@@ -45,8 +60,10 @@ def describe(
     from understudy.tables import Schema, check_writable
     from understudy.tables.aside import chosen_columns
     from understudy.tables.coordinates import Coordinates
+    from understudy.tables.formats import with_text_options
     from understudy.tables.io import has_types, read_table
 
+    data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     if out is not None:
         check_writable(out)

@@ -10,15 +10,20 @@ import typer
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
 from understudy.cli.options import (
+    DATA_HELP,
     DatasetOption,
+    DecimalOption,
     DropOption,
+    EncodingOption,
     LedgerOption,
     OnlyOption,
     SampleOption,
+    SeparatorOption,
     SettingsOption,
     make,
     progress_bar,
     read_chosen,
+    source,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
@@ -28,7 +33,7 @@ METHODS = registry.names("distilled")
 
 @app.command()
 def distill(
-    data: Annotated[Path, typer.Argument(help="The private table (.csv, .parquet, ...) or image set (.npz).")],
+    data: Annotated[Path, typer.Argument(help=f"{DATA_HELP} Or an image set (.npz, or a named one).", parser=source)],
     out: Annotated[Path, typer.Option(help="New folder for the release: records, predictor and certificate.")],
     target: Annotated[str | None, typer.Option(help="The column with the classes (tables).")] = None,
     per_class: Annotated[int, typer.Option(help="How many records a class.")] = 10,
@@ -46,6 +51,9 @@ def distill(
     ] = None,
     seed: Annotated[int, typer.Option(help="For the start and for samples; never for the noise.")] = 0,
     settings: SettingsOption = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
@@ -54,7 +62,9 @@ def distill(
     """Distil a private table or image set into a few records that train a model."""
     from understudy.release.bundle import check_target
     from understudy.release.spending import check_ledger_options, spending_of
+    from understudy.tables.formats import with_text_options
 
+    data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     folder = check_target(out)
     check_report(report)
@@ -86,6 +96,11 @@ def _read(
     chosen: tuple[str | None, str | None, Path | None],
 ) -> tuple[Any, str | None, Any, bool]:
     """The records; for a table also the name of its target, what is public about it, and whether its types are."""
+    if not data.suffix and not data.exists() and isinstance(data, Path):
+        from understudy import datasets
+
+        if str(data) in datasets.names():
+            return datasets.load_images(str(data), "train"), None, None, True
     if data.suffix == ".npz":
         from understudy.images import read_npz
 
@@ -96,7 +111,7 @@ def _read(
 
     if classes is not None:
         raise InputError("--classes is for image sets; a table's classes belong in its schema.")
-    if target is None and schema is None:
+    if target is None and schema is None and getattr(data, "schema", None) is None:
         raise InputError("--target is missing: name the column with the classes.")
     described = None if schema is None else Schema.read(schema)
     frame, described, typed = read_chosen(data, described, target, *chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -23,6 +23,13 @@ SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
 ]
 
+SeparatorOption = Annotated[str | None, typer.Option(help="What stands between the cells of a text file, as ';'.")]
+DecimalOption = Annotated[str | None, typer.Option(help="The decimal mark of a text file: a comma goes with ';'.")]
+EncodingOption = Annotated[str | None, typer.Option(help="The encoding of a text file; UTF-8 if left out.")]
+DATA_HELP = (
+    "The private table: a file (.csv, .tsv, .parquet, .feather, .xlsx, .json, .dta, .sav, ...; packed or not), FILE.db::TABLE, "
+    "postgresql://…::TABLE, duckdb:QUERY, or a named dataset."
+)
 DropOption = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas between them.")]
 OnlyOption = Annotated[str | None, typer.Option("--only", help="The only columns to take, beside the target.")]
 SampleOption = Annotated[
@@ -56,6 +63,21 @@ def make(entry: Entry, epsilon: float, delta: float, given: Mapping[str, Any], e
         raise InputError(f"method {entry.name!r}: {error}") from None
 
 
+def source(text: str) -> Path:
+    """A table as it is named on the command line: a file, a place in a database, or a named dataset."""
+    from understudy.tables.formats import TableSource, as_source
+
+    path = Path(text)
+    if not path.suffix and not path.exists() and ":" not in text:
+        from understudy import datasets
+
+        if text in datasets.names() and datasets.info(text).kind == "table":
+            named = datasets.schema(text)
+            return cast(Path, TableSource(text, load=lambda: datasets.load_table(text).frame, schema=named))
+    other = as_source(text)
+    return path if other is None or other.exists() else cast(Path, other)
+
+
 def read_chosen(
     data: Path,
     schema: Schema | None,
@@ -68,6 +90,7 @@ def read_chosen(
     from understudy.tables.aside import chosen_columns
     from understudy.tables.io import has_types, read_table
 
+    schema = schema or getattr(data, "schema", None)
     typed = has_types(data)
     frame = read_table(data, typed=typed)
     frame, said = chosen_columns(frame, schema, target, drop, only)
@@ -88,7 +111,7 @@ def read_sample(sample: Path, data: Path) -> pd.DataFrame:
     from understudy.tables.io import has_types, read_table
 
     public = read_table(sample, typed=has_types(sample))
-    if data.exists() and sample.samefile(data):
+    if isinstance(data, Path) and data.exists() and sample.samefile(data):
         raise InputError(
             f"--public-sample {sample} is the private table itself. Give other rows, which anybody may see already."
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.options import DATA_HELP, DecimalOption, EncodingOption, SeparatorOption, source
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ app.add_typer(schema)
 
 @schema.command()
 def init(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .csv.gz, .parquet or .feather.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     out: Annotated[Path | None, typer.Option(help="File to write: .yaml or .json. Printed if left out.")] = None,
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
     start: Annotated[
@@ -40,6 +41,9 @@ def init(
     ] = None,
     ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
     yes: Annotated[
         bool,
         typer.Option("--yes", "-y", help="Ask nothing: take what names and types suggest, and nothing from the rows."),
@@ -52,7 +56,9 @@ def init(
     open are bought.
     """
     from understudy.tables import Schema, read_table
+    from understudy.tables.formats import with_text_options
 
+    data = with_text_options(data, separator, decimal, encoding)
     _check_options(out, epsilon, delta, ledger, dataset)
     frame = read_table(data)
     if start is None:

@@ -10,16 +10,21 @@ import typer
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
 from understudy.cli.options import (
+    DATA_HELP,
     DatasetOption,
+    DecimalOption,
     DropOption,
+    EncodingOption,
     LedgerOption,
     OnlyOption,
     SampleOption,
+    SeparatorOption,
     SettingsOption,
     make,
     progress_bar,
     read_chosen,
     read_value,
+    source,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
@@ -29,7 +34,7 @@ METHODS = registry.names("generator", "table")
 
 @app.command()
 def synthesize(
-    data: Annotated[Path, typer.Argument(help="The private table: .csv, .csv.gz, .parquet or .feather.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     out: Annotated[Path, typer.Option(help="File for the synthetic rows: .csv, .csv.gz, .parquet or .feather.")],
     rows: Annotated[int, typer.Option(help="How many synthetic rows. Not the private number: you choose it.")] = 1000,
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
@@ -58,6 +63,9 @@ def synthesize(
         Path | None, typer.Option(help="Private folder for checkpoints; OUT.private if left out.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
@@ -67,9 +75,11 @@ def synthesize(
     from understudy.release.bundle import check_target
     from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables import Schema, check_table_path
+    from understudy.tables.formats import with_text_options
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
+    data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     check_table_path(out)
     check_report(report)

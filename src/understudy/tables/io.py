@@ -14,6 +14,7 @@ from pyarrow import feather, parquet
 
 from understudy.errors import InputError
 from understudy.files import check_writable, whole_file
+from understudy.tables import formats
 from understudy.tables.csv_file import read_csv
 from understudy.wording import did_you_mean, listed
 
@@ -41,6 +42,8 @@ def read_table(
     In CSV a value is missing where it is empty, NA or NaN. Whole numbers stay whole where some are missing. With
     `typed=False` a CSV's columns are all text: their types could only be told from the rows.
     """
+    if (other := formats.as_source(source)) is not None:
+        return _checked(_from_arrow(formats.read(other), str(other)), str(other), empty_allowed)
     if isinstance(source, str | os.PathLike):
         return _read_file(Path(source), typed, empty_allowed)
     return as_frame(source, empty_allowed=empty_allowed)
@@ -48,6 +51,8 @@ def read_table(
 
 def has_types(path: str | os.PathLike[str]) -> bool:
     """Whether a file of this kind says the types of its columns; in a CSV they could only be told from the rows."""
+    if (other := formats.as_source(path)) is not None:
+        return formats.has_types(other)
     return _suffix(Path(path)) not in (".csv", ".csv.gz")
 
 
@@ -119,8 +124,9 @@ def _suffix(path: Path) -> str:
             return suffix
     given = "".join(Path(ending).suffixes[-2:]) if ending.endswith(".gz") else Path(ending).suffix
     raise InputError(
-        f"{path}: cannot tell the kind of table from the suffix {given!r}; known are {', '.join(SUFFIXES)}."
-        + did_you_mean(given, SUFFIXES)
+        f"{path}: cannot tell the kind of table from the suffix {given!r}; known are {', '.join(SUFFIXES)}, and for "
+        f"reading {', '.join(formats.READABLE)} as well. Text with another suffix is read with --separator, or renamed."
+        + did_you_mean(given, (*SUFFIXES, *formats.READABLE))
     )
 
 
