@@ -93,6 +93,18 @@ def test_rows_that_are_drawn_have_new_ids_and_no_text(tmp_path: Path) -> None:
     assert b"note 1" not in everything
 
 
+def test_a_schema_is_taken_as_a_path_as_plain_values_or_as_itself(tmp_path: Path) -> None:
+    schema = Schema.from_yaml(TEXT)
+    schema.write(tmp_path / "schema.yaml")
+    for given in (schema, schema.to_dict(), tmp_path / "schema.yaml", str(tmp_path / "schema.yaml")):
+        model = MomentsGenerator(epsilon=5.0, random_state=0).fit(frame(), schema=given)
+        assert model.schema_ == schema
+    shown = repr(model.certificate_)
+    assert shown.startswith("Certificate(moments generator: epsilon ")
+    assert "for one row" in shown
+    assert "<th>assumed public</th>" in model.certificate_._repr_html_()
+
+
 def test_ids_go_on_from_chunk_to_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import understudy.release.sampling as sampling
 

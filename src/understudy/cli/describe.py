@@ -62,6 +62,7 @@ def describe(
     from understudy.tables.coordinates import Coordinates
     from understudy.tables.formats import with_text_options
     from understudy.tables.io import has_types, read_table
+    from understudy.tables.written import as_moments
 
     data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
@@ -71,6 +72,7 @@ def describe(
     typed = has_types(data)
     frame = read_table(data, typed=typed, empty_allowed=True)
     frame, declared = chosen_columns(frame, declared, target, drop, only)
+    frame = as_moments(frame, declared)
     sample = None if public_sample is None else read_sample(public_sample, data)
     with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset) as run:
         made = Coordinates.release(frame, declared, run.budget, target=target, public_sample=sample, typed=typed)

@@ -25,6 +25,7 @@ from understudy.release.sampling import stream, write_stream
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
+from understudy.tables.schema import SchemaLike
 
 
 class TableModel(Protocol):
@@ -85,7 +86,7 @@ class TableGenerator(Estimator):
         self,
         frame: Table,
         target: str | None = None,
-        schema: Schema | None = None,
+        schema: SchemaLike = None,
         *,
         budget: Budget | None = None,
         workspace: str | Path | None = None,
@@ -94,7 +95,7 @@ class TableGenerator(Estimator):
         checkpoint_seconds: float = 60.0,
         typed: bool = True,
     ) -> Self:
-        """Touches private data (`frame`). What the schema does not say is paid for and released with the rest.
+        """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
 
         `typed=False` says that text columns may stand for anything, as in a CSV file without types.
         `budget` may hold earlier charges for the same data. A method that takes long keeps checkpoints in `workspace`,

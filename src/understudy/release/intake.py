@@ -14,6 +14,8 @@ from understudy.tables import Encoder, Schema, validate_frame
 from understudy.tables.aside import without_aside
 from understudy.tables.coordinates import Coordinates, known_columns
 from understudy.tables.io import Table, as_frame
+from understudy.tables.schema import SchemaLike
+from understudy.tables.written import as_moments
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,15 @@ class Intake:
 
 
 def check_table(
-    frame: Table, target: str | None, schema: Schema | None
+    frame: Table, target: str | None, schema: SchemaLike
 ) -> tuple[pd.DataFrame, np.ndarray, Schema | None, str | None]:
     """Looks at private rows: those that are not blank, where they stand, what is declared of them, and the target.
 
     A table with a complete schema must fit it. Of any other nothing is refused but by its names and types: what its
     columns hold is looked at later, and paid for. Nothing is charged.
     """
-    table = without_aside(as_frame(frame), schema)
+    schema = Schema.of(schema)
+    table = as_moments(without_aside(as_frame(frame), schema), schema)
     target = target if target is not None or schema is None else schema.target
     known_columns(table, schema, target)
     names = list(table.columns) if schema is None else list(schema.names)

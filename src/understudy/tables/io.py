@@ -16,6 +16,7 @@ from understudy.errors import InputError
 from understudy.files import check_writable, whole_file
 from understudy.tables import formats
 from understudy.tables.csv_file import read_csv
+from understudy.tables.written import plain_times
 from understudy.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _write_csv(frame: pd.DataFrame, path: Path, compression: Literal["gzip"] | N
         frame.to_csv(path, index=False, compression=compression)
         return
     with pa.output_stream(os.fspath(path), compression=compression) as stream:
-        arrow_csv.write_csv(_to_arrow(frame), stream)
+        arrow_csv.write_csv(plain_times(_to_arrow(frame)), stream)
 
 
 def check_table_path(path: str | os.PathLike[str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from understudy.errors import InputError
 from understudy.tables.aside import ASIDE, Aside
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from understudy.tables.io import Table
 
 VERSION = 1
+SchemaLike: TypeAlias = "Schema | Mapping[str, Any] | str | os.PathLike[str] | None"
+"""What may stand for a schema: itself, plain values, or the path of a file."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,13 @@ class Schema:
         from understudy.tables.draft import draft_columns
 
         return cls(draft_columns(frame, target), target)
+
+    @classmethod
+    def of(cls, given: SchemaLike) -> Schema | None:
+        """A schema from whatever says it: itself, plain values as `to_dict` writes them, or the path of a file."""
+        if given is None or isinstance(given, Schema):
+            return given
+        return cls.read(given) if isinstance(given, str | os.PathLike) else cls.from_dict(given)
 
     @classmethod
     def from_entries(cls, entries: Sequence[Column | Aside], target: str | None = None) -> Schema | None:

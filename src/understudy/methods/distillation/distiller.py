@@ -21,7 +21,7 @@ from understudy.release.bundle import Bundle
 from understudy.release.driver import Run
 from understudy.release.estimator import Estimator
 from understudy.release.intake import Intake, check_table, take_in
-from understudy.tables import Schema
+from understudy.tables.schema import SchemaLike
 
 Tell = Callable[[int, int], None]
 
@@ -109,7 +109,7 @@ class Distiller(Estimator):
         self,
         data: Any,
         target: str | None = None,
-        schema: Schema | None = None,
+        schema: SchemaLike = None,
         *,
         budget: Budget | None = None,
         progress: Tell | None = None,
@@ -138,7 +138,7 @@ class Distiller(Estimator):
         return self
 
     def _take_in(
-        self, data: Any, target: str | None, schema: Schema | None, budget: Budget, tell: Tell | None, typed: bool
+        self, data: Any, target: str | None, schema: SchemaLike, budget: Budget, tell: Tell | None, typed: bool
     ) -> Records:
         """Touches private data: checked, and the gaps of a table's schema paid for."""
         key = jax.random.key(self._seed())
