@@ -39,11 +39,11 @@ def audit(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]
     ratios: dict[str, float] = {}
     for neighbours in _NEIGHBOURS:
         here = getattr(world, neighbours)()
-        run = replay(fit, here, world.blanked(here), epsilon, DELTA)
+        run = replay(fit, here, world.blanked(here, -1), epsilon, DELTA)
         differences += run.differences
         ratios[neighbours] = ratio(run).worst
     here = world.alone()
-    there = world.blanked(here)
+    there = world.blanked(here, -1)
     compiled = time.process_time()
     replay(fit, here, there, epsilon, DELTA)
     each = (time.process_time() - compiled) / 2

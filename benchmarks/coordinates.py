@@ -33,7 +33,7 @@ from understudy import datasets
 from understudy.errors import InputError
 from understudy.privacy import Budget, GaussianEvent
 from understudy.privacy.calibration import smallest_noise
-from understudy.tables import Column, Schema, estimate_schema
+from understudy.tables import Column, Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.coordinates.cells import factorise
 from understudy.tables.coordinates.rows import read_column, write_column
@@ -166,24 +166,6 @@ def judged(frame: pd.DataFrame, made: Any) -> dict[str, float]:
     }
 
 
-def column_by_column(frame: pd.DataFrame, epsilon: float) -> dict[str, float]:
-    """The older search for bounds and categories, one column at a time, at the same price."""
-    try:
-        draft = Schema.draft(frame)
-        made = estimate_schema(frame, draft, Budget(epsilon, DELTA), epsilon, DELTA)
-    except InputError:
-        return {"older_columns_found": 0.0, "older_inside_bounds": float("nan")}
-    inside = [
-        float(pd.Series(frame[column.name]).dropna().between(*column.number_bounds).mean())
-        for column in made
-        if column.bounds is not None and pd.api.types.is_numeric_dtype(frame[column.name])
-    ]
-    return {
-        "older_columns_found": 1 - len(made.missing()) / len(made),
-        "older_inside_bounds": float(np.mean(inside)) if inside else float("nan"),
-    }
-
-
 def describe(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
     """Releases of one table: with all of epsilon, or with the share of its precision that a method would give."""
     frame, epsilon = load(settings["table"]), settings["epsilon"]
@@ -195,9 +177,8 @@ def describe(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measur
     found: list[Measured] = []
     for _ in repeats:
         made = Coordinates.release(frame, schema, Budget(epsilon, DELTA), **options)
-        older = column_by_column(frame, epsilon) if not options and schema is None else {}
         told = {"rows": len(frame), "columns": frame.shape[1], "chosen_on": settings["table"] in CHOSEN_ON}
-        found.append({**told, **judged(frame, made), **older})
+        found.append({**told, **judged(frame, made)})
     return found
 
 

@@ -64,6 +64,12 @@ def sharp_sum(rows: np.ndarray, budget: Budget) -> np.ndarray:
     return ClippedSum(1.0, 0.5).release(rows[:, 1:], budget)
 
 
+def signed_sum(rows: np.ndarray, budget: Budget) -> np.ndarray:
+    """Each record with a public random sign of its own, by its place."""
+    signs = np.random.default_rng(8).choice([-1.0, 1.0], len(rows))
+    return ClippedSum(1.0, SIGMA).release(rows[:, 1:] * signs[:, None], budget)
+
+
 def noisy_sums(rows: np.ndarray, budget: Budget) -> np.ndarray:
     return np.stack([noisy_sum(rows, budget) for _ in range(STEPS)])
 
@@ -243,6 +249,13 @@ def sensitivity_of_one_histogram(rows: np.ndarray, budget: Budget) -> np.ndarray
     return GaussianCounts(SIGMA, 1).release(histograms(rows), budget)
 
 
+def draws_of_those_left(rows: np.ndarray, budget: Budget) -> np.ndarray:
+    """Signs are drawn for the records that are there, from the end: without one, the others get each other's."""
+    there = rows[::-1][rows[::-1, 0] >= 0]
+    signs = np.random.default_rng(8).choice([-1.0, 1.0], len(there))
+    return ClippedSum(1.0, SIGMA).release(there[:, 1:] * signs[:, None], budget)
+
+
 def skipped_charge(rows: np.ndarray, budget: Budget) -> np.ndarray:
     return np.stack([noisy_sum(rows, budget), ClippedSum(1.0, SIGMA).release(rows[:, 1:], _unpaid(budget))])
 
@@ -316,4 +329,5 @@ FAULTS: tuple[Fault, ...] = (
     Fault("sensitivity of one histogram for two", "many codes", "ratio", sensitivity_of_one_histogram, counts),
     Fault("half the noise that is stated", "many codes", "canaries", sharp_sum, sharp_sum, halved),
     Fault("a draw without a charge", "many codes", "ratio", skipped_charge, noisy_sums),
+    Fault("public draws that move when a record is missing", "our own moments", "ratio", draws_of_those_left, signed_sum),
 )  # fmt: skip

@@ -49,6 +49,9 @@ def test_a_table_with_enough_rows(schema: str, capsys: pytest.CaptureFixture[str
     assert 0 < pate["settings"]["labels"] <= 500
     assert found["others"][2]["steps"] > 100
     assert found["warnings"] == []
+    look = found["coordinates"]
+    assert (look["share_of_precision"], look["columns"], look["rounds"]) == (0.07, 8, 3)
+    assert 20 < look["bins"] < 256
 
 
 def test_people_get_a_table_a_warning_and_a_command(schema: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,6 +60,7 @@ def test_people_get_a_table_a_warning_and_a_command(schema: str, capsys: pytest.
     assert "hopeless" in out
     assert "rows, or fewer columns" in out
     assert "needs public rows" in out
+    assert "Coordinates: none are bought" in out
     assert f"understudy synthesize DATA --method moments --schema {schema}" in out.replace("\n", "")
 
 

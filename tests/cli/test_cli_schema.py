@@ -78,22 +78,22 @@ def test_a_draft_is_written(capsys: pytest.CaptureFixture[str], data: Path) -> N
 
 def test_an_estimate_is_charged_certified_and_committed(capsys: pytest.CaptureFixture[str], data: Path) -> None:
     book = Ledger.create(data.parent / "ledger.db")
-    book.add_dataset("patients", epsilon=3.0, delta=1e-5)
+    book.add_dataset("patients", epsilon=5.0, delta=1e-5)
     out = data.parent / "schema.yaml"
-    arguments = ("--out", out, "--target", "sick", "--epsilon", "2", "--delta", "1e-6")
+    arguments = ("--out", out, "--target", "sick", "--epsilon", "4", "--delta", "1e-6")
     result = as_json(capsys, "init", data, *arguments, "--ledger", book.path, "--dataset", "patients")
     filled = Schema.read(out)
     assert result["missing"] == filled.missing() == []
     assert filled["ward"].categories == ("north", "south")
     assert filled["sick"].categories == (0, 1)
     certificate = Certificate.load(data.parent / "schema.certificate.json")
-    assert certificate.verify() == pytest.approx(2.0)
+    assert 3.99 < certificate.verify() <= 4.0
     assert certificate.delta == 1e-6
     assert certificate.body["release"] == {"kind": "schema", "estimated": ["age", "dose", "ward", "sick"]}
     entry = book.entries("patients")[0]
     assert entry.state == "committed"
-    assert entry.counted == (2.0, 1e-6)
-    assert entry.certificate == certificate.to_json()
+    assert entry.counted == (certificate.epsilon, 1e-6)
+    assert entry.certificate == certificate.to_json() == filled.certificate
     assert files(data.parent) == {"data.csv", "schema.yaml", "schema.certificate.json", "ledger.db"}
 
     code, _, err = cli(
@@ -115,7 +115,7 @@ def test_gaps_of_a_written_schema_are_filled(capsys: pytest.CaptureFixture[str],
         "- {name: sick, kind: boolean}\n"
     )
     printed = ok(capsys, "init", data, "--schema", start, "--target", "sick", "--epsilon", "1", "--out", out)
-    assert "Spent epsilon 1, delta 0" in printed
+    assert "Spent epsilon 1, delta 1e-06" in printed
     filled = Schema.read(out)
     assert filled["age"].bounds == (0, 120)
     assert filled["dose"].bounds is not None
@@ -167,25 +167,54 @@ def test_an_existing_schema_is_not_overwritten(capsys: pytest.CaptureFixture[str
     assert out.read_text() == before
 
 
-def test_a_refused_estimate_gives_the_reservation_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    data = tmp_path / "data.csv"
+def test_a_refused_look_gives_the_reservation_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data, start = tmp_path / "data.csv", tmp_path / "start.yaml"
     data.write_text("x\n1.0\ninf\n")
+    start.write_text("version: 1\ncolumns:\n- {name: x, kind: ordinal}\n")
     book = Ledger.create(tmp_path / "ledger.db")
-    book.add_dataset("d", epsilon=1.0, delta=0.0)
-    code, _, err = cli(
-        capsys, "init", data, "--out", tmp_path / "s.yaml", "--epsilon", "1", "--ledger", book.path, "--dataset", "d"
-    )
+    book.add_dataset("d", epsilon=1.0, delta=1e-6)
+    charged = ("--epsilon", "1", "--ledger", book.path, "--dataset", "d")
+    code, _, err = cli(capsys, "init", data, "--schema", start, "--out", tmp_path / "s.yaml", *charged)
     assert code == 2
-    assert "infinite" in err
+    assert "counts do not say their order" in err
     assert book.remaining("d").epsilon == 1.0
-    assert files(tmp_path) == {"data.csv", "ledger.db"}
+    assert files(tmp_path) == {"data.csv", "ledger.db", "start.yaml"}
+    assert as_json(capsys, "init", data, "--out", tmp_path / "s.yaml", *charged)["missing"] == []
+
+
+def test_a_schema_that_was_bought_is_named_by_what_is_made_with_it(
+    capsys: pytest.CaptureFixture[str], data: Path
+) -> None:
+    book = Ledger.create(data.parent / "ledger.db")
+    book.add_dataset("patients", epsilon=5.0, delta=1e-3)
+    charged = ("--ledger", str(book.path), "--dataset", "patients")
+    bought, edited = data.parent / "bought.yaml", data.parent / "edited.yaml"
+    ok(capsys, "init", data, "--out", bought, "--target", "sick", "--epsilon", "1", *charged)
+    first = Certificate.load(data.parent / "bought.certificate.json")
+    out = data.parent / "rows.csv"
+    with pytest.raises(SystemExit) as exit:
+        main(["synthesize", str(data), "--schema", str(bought), "--out", str(out), "--epsilon", "2", *charged])
+    assert not exit.value.code, capsys.readouterr().err
+    made = Certificate.load(data.parent / "rows.csv.release" / "certificate.json")
+    assert made.verify() <= 2.0
+    assert [earlier.to_json() for earlier in made.earlier()] == [first.to_json()]
+    epsilon, delta = made.total()
+    assert made.body["total"] == {"epsilon": epsilon, "delta": delta}
+    assert made.epsilon < epsilon < made.epsilon + first.epsilon, "events compose, epsilons would add up"
+    assert delta == pytest.approx(made.delta + first.delta)
+    # The ledger was charged for each look once.
+    assert book.spent("patients").epsilon == pytest.approx(made.epsilon + first.epsilon)
+    edited.write_text(bought.read_text("utf-8").replace("unit: row", "unit: image"), "utf-8")
+    code, _, err = cli(capsys, "check", edited)
+    assert (code, "was edited after it was written" in err) == (2, True)
 
 
 def test_check_a_schema_alone_and_with_data(capsys: pytest.CaptureFixture[str], data: Path) -> None:
     out = data.parent / "schema.yaml"
     ok(capsys, "init", data, "--out", out)
     result = as_json(capsys, "check", out, data)
-    assert (result["valid"], result["complete"], result["notes"]) == (True, False, [])
+    assert (result["valid"], result["complete"]) == (True, False)
+    assert result["private_to_the_data_holder"] == {"notes": []}
     text = out.read_text().replace("bounds: null", "bounds: [0, 50]", 1)
     out.write_text(text)
     printed = ok(capsys, "check", out, data)

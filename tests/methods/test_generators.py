@@ -177,7 +177,7 @@ def test_a_conditional_gan_learns_every_class_as_often(frame: pd.DataFrame, sche
 
 def test_bad_tables(frame: pd.DataFrame, schema: Schema) -> None:
     with pytest.raises(InputError, match="one class only"):
-        small("pategan").fit(frame.assign(sick=True), schema=schema)
+        small("pategan").fit(frame.assign(sick=True), schema=schema, strict=True)
     with pytest.raises(InputError, match="the table lacks 'age'"):
         small("pategan").fit(frame.drop(columns="age"), schema=schema)
     with pytest.raises(InputError, match="does not say the bounds of 'age'"):
@@ -293,6 +293,13 @@ def test_data_dependent_mode_publishes_a_sanitised_epsilon(frame: pd.DataFrame, 
         sanitised = certificate.body["sanitised"]
         assert sanitised is None or sanitised["epsilon_upper"] >= sanitised["epsilon"] >= 0
         assert method == "gpate" or sanitised is not None
+
+
+def test_as_published_takes_no_budget_that_it_would_not_charge(frame: pd.DataFrame, schema: Schema) -> None:
+    budget = Budget(6.0, 1e-5)
+    with pytest.raises(InputError, match="nothing true to charge"):
+        small("pategan", mode="as-published", epsilon=6.0).fit(frame, schema=schema, budget=budget)
+    assert budget.events == ()
 
 
 def test_as_published_stops_by_itself_and_says_that_it_is_unsafe(frame: pd.DataFrame, schema: Schema) -> None:

@@ -218,16 +218,20 @@ def test_tables_without_classes_are_refused() -> None:
         DPKIP().fit(_table(), None, Schema(_schema().columns))
     with pytest.raises(InputError, match="is a class"):
         DPKIP(batch=50).fit(_table(), "a", _schema())
+
+
+def test_one_class_is_distilled_like_any_other() -> None:
     single = Schema((*_schema().columns[:3], Column("y", "categorical", categories=("no",))), target="y")
-    with pytest.raises(InputError, match="one class only"):
-        DPKIP(batch=50).fit(_table().assign(y="no"), "y", single)
+    made = DPKIP(batch=50, epochs=1, per_class=2).fit(_table().assign(y="no"), "y", single)
+    assert set(made.predict(_table().drop(columns="y"))) == {"no"}
 
 
-def test_labels_outside_the_schema_are_refused() -> None:
+def test_labels_outside_the_schema_are_blank_rows_unless_somebody_asks() -> None:
     table = _table()
     table.loc[3, "y"] = "maybe"
-    with pytest.raises(InputError, match="maybe"):
-        DPKIP(batch=50).fit(table, "y", _schema())
+    assert set(DPKIP(batch=50, epochs=1).fit(table, "y", _schema()).classes_) == set(_schema()["y"].labels)
+    with pytest.raises(InputError, match=r"maybe.*Refused because of `strict`"):
+        DPKIP(batch=50).fit(table, "y", _schema(), strict=True)
 
 
 @pytest.mark.parametrize(

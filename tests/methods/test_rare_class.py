@@ -15,7 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small_generators import small  # pyright: ignore[reportMissingImports]
 
 from understudy import DPKIP, MomentsGenerator
-from understudy.tables import Column, Schema, settle_target
+from understudy.release.intake import check_table
+from understudy.tables import Column, Coordinates, Schema
 
 _DRAFT = Schema((Column("x", "continuous", bounds=(0.0, 1.0)), Column("y", "categorical")), "y")
 
@@ -43,8 +44,9 @@ def test_one_row_of_a_rare_class_stops_nothing(method: Any) -> None:
 def test_listed_classes_stay_and_only_the_row_itself_moves() -> None:
     complete = _DRAFT.with_column(Column("y", "categorical", categories=("a", "b")))
     frame = _table()
-    settled = settle_target(frame, _DRAFT, complete, seed=1)["y"]
+    settled = Coordinates.declared(complete, 3000).settled(frame, np.random.default_rng(1))["y"]
     assert set(settled) == {"a", "b"}
     others = np.arange(3000) != 17
     assert list(settled[others]) == list(frame["y"][others])
-    assert settle_target(frame, complete, complete, seed=1) is frame, "a schema that was given is taken at its word"
+    rows, present, *_ = check_table(frame, "y", complete)
+    assert (len(rows), present.sum(), present[17]) == (2999, 2999, False), "by a schema it has no class, and is blank"

@@ -20,11 +20,13 @@ from understudy.privacy import (
     Certificate,
     ConfidentGNMax,
     DeltaEvent,
+    GaussianCounts,
     GNMax,
     LNMax,
     NoisyCounts,
     SmoothRelease,
     SubsampledGaussianEvent,
+    compose,
 )
 from understudy.privacy.accountant import total_rdp
 from understudy.privacy.certificate import (
@@ -331,3 +333,51 @@ def test_sanitised_epsilon_is_in_the_certificate() -> None:
     certificate = Certificate.from_budget(budget, release=RELEASE, sanitised=sanitised)
     assert certificate.body["sanitised"]["epsilon"] <= certificate.body["sanitised"]["epsilon_upper"]
     certificate.verify()
+
+
+def _built() -> dict[str, Any]:
+    """A certificate that builds on another."""
+    first = Budget(1.0, 1e-6)
+    GaussianCounts(6.0, 1).release([3, 4], first)
+    schema = Certificate.from_budget(first, release={"kind": "schema"})
+    second = Budget(2.0, 1e-5)
+    GaussianCounts(3.0, 1).release([3, 4], second)
+    return dict(Certificate.from_budget(second, release={"kind": "generator"}, builds_on=[schema]).body)
+
+
+def test_what_a_release_builds_on_is_verified_and_counted_once() -> None:
+    made = Certificate(_built())
+    assert made.verify() == made.epsilon < made.total()[0]
+    events = [event for part in (made, *made.earlier()) for event in part.events]
+    assert made.total() == (compose(events, 1.1e-5, cache=False).epsilon, pytest.approx(1.1e-5))
+    # Built upon again, the first look still counts once.
+    third = Budget(1.0, 1e-6)
+    GaussianCounts(6.0, 1).release([3, 4], third)
+    last = Certificate.from_budget(third, release={}, builds_on=[made, *made.earlier()])
+    assert len(last.earlier()) == 2
+    last.verify()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c["total"].update(epsilon=c["epsilon"]), "states a total"),
+        (lambda c: c["total"].update(delta=c["delta"]), "states a total"),
+        (lambda c: c.pop("total"), "belong together"),
+        (lambda c: c.pop("builds_on"), "belong together"),
+        (lambda c: c["builds_on"][0].update(epsilon=0.1), "was edited"),
+        (lambda c: c["builds_on"][0]["events"].clear(), "was edited"),
+        (lambda c: _refresh(c["builds_on"][0], epsilon=0.1), "what it builds on does not hold"),
+    ],
+)
+def test_an_edit_of_what_a_release_builds_on_is_noticed(change: Any, message: str) -> None:
+    body = json.loads(json.dumps(_built()))
+    change(body)
+    with pytest.raises(InputError, match=message):
+        Certificate(body).verify()
+
+
+def _refresh(stated: dict[str, Any], **changes: Any) -> None:
+    """Edit a certificate and give it a fresh checksum."""
+    stated.pop("checksum")
+    stated.update(Certificate({**stated, **changes}).to_json())

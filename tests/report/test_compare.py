@@ -9,11 +9,12 @@ import pandas as pd
 import pytest
 from html_page import NASTY, Page
 
+from understudy import MomentsGenerator
 from understudy.errors import InputError
 from understudy.report import Sources, render
-from understudy.report.compare import as_schema_says, column_figures, correlations
+from understudy.report.compare import as_schema_says, column_figures, correlations, released_marginals
 from understudy.report.text import shown
-from understudy.tables import Column, Schema
+from understudy.tables import Column, Coordinates, Schema
 
 SCHEMA = Schema(
     (
@@ -107,3 +108,25 @@ def test_test_rows_that_do_not_fit_are_named(nasty: tuple[Path, Path], tmp_path:
     pd.DataFrame({"other": [1]}).to_csv(tmp_path / "test.csv", index=False)
     with pytest.raises(InputError, match="has no column"):
         render(Sources([nasty[0]], test=tmp_path / "test.csv"))
+
+
+def test_without_test_rows_the_released_marginals_stand_beside_the_synthetic_ones(tmp_path: Path) -> None:
+    frame = table(3000).drop(columns=["ward", "seen"])
+    generator = MomentsGenerator(epsilon=8.0, random_state=0).fit(frame, "sick")
+    told = released_marginals(generator.coordinates_)
+    assert told is not None
+    assert abs(np.median(told["age"]) - np.median(frame["age"])) < 5
+    assert abs(np.mean(told["dose"].isna()) - np.mean(frame["dose"].isna())) < 0.05
+    schema = generator.schema_
+    figures = {figure.name: figure for figure in column_figures(schema, generator.sample(3000, random_state=0), told)}
+    assert figures["age"].distance is not None
+    assert figures["age"].distance < 0.2
+    generator.save(tmp_path / "release")
+    page = Page(render(Sources([tmp_path / "release"])))
+    assert "how the private columns are spread" in page.text
+    assert "as released" in page.text
+
+
+def test_a_schema_alone_tells_no_marginals() -> None:
+    assert released_marginals(None) is None
+    assert released_marginals(Coordinates.declared(SCHEMA, 10)) is None

@@ -16,7 +16,7 @@ import pytest
 
 from understudy.errors import InputError
 from understudy.files import whole_file
-from understudy.tables import check_table_path, check_writable, read_table, write_table
+from understudy.tables import check_table_path, check_writable, csv_file, read_private, read_table, write_table
 from understudy.tables.csv_file import LONGEST_LINE
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".feather", ".arrow")
@@ -270,3 +270,42 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert pq.read_table(path).num_rows == 3
+
+
+# ---- private files -------------------------------------------------------------------------------------------------
+
+
+def test_a_private_csv_is_text_and_what_cannot_be_read_is_a_blank_row_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(b'a,b\n1,x\n2\n3,"y\nz"\n4,\xff\n5,v\0\n6,7,8\n9,\n')
+    table = read_private(path)
+    assert (table.typed, table.unreadable) == (False, 4)
+    assert table.frame["a"].fillna("-").tolist() == ["1", "-", "3", "-", "-", "-", "9"]
+    assert table.frame["b"].fillna("-").tolist() == ["x", "-", "y\nz", "-", "-", "-", "-"]
+    assert {str(dtype) for dtype in table.frame.dtypes} == {"str"}
+
+
+def test_a_line_that_is_too_long_is_a_blank_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_file, "LONGEST_LINE", 8)
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a,b\n1,2\n3," + b"x" * 40 + b"\n5,6")
+    table = read_private(path)
+    assert (table.unreadable, table.frame["a"].fillna("-").tolist()) == (1, ["1", "-", "5"])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"\xff,b\n1,2\n", "header line is not UTF-8"), (b"a,a\n1,2\n", "duplicate"), (b"a;b\n1;2\n", "semicolons")],
+)
+def test_a_private_file_is_refused_for_its_header(tmp_path: Path, content: bytes, words: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=words):
+        read_private(path)
+
+
+def test_the_type_of_a_private_column_does_not_tell_whether_a_value_is_missing(tmp_path: Path) -> None:
+    for values in ([True, False], [True, None]):
+        pd.DataFrame({"b": pd.array(values, dtype="boolean")}).to_parquet(tmp_path / "t.parquet")
+        table = read_private(tmp_path / "t.parquet")
+        assert (table.typed, str(table.frame["b"].dtype)) == (True, "boolean")

@@ -94,10 +94,10 @@ def document(audits: Sequence[Audit], *, command: str | None = None) -> dict[str
 
 
 def pair(frame: pd.DataFrame, schema: Schema, record: int | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Private. A table with a canary and its neighbour without: the worst record as the last row, or a chosen row."""
+    """Private. A table with a canary and its neighbour without: the worst record as the first row, or a chosen row."""
     known: Any = frame[list(schema.names)]
-    here = plant(known, worst(schema)) if record is None else known
-    return here, blanked(here, -1 if record is None else record)
+    here = plant(known, worst(schema), 0) if record is None else known
+    return here, blanked(here, 0 if record is None else record)
 
 
 def examine(

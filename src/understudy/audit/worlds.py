@@ -40,9 +40,9 @@ def table(rows: int = 400, seed: int = 0) -> pd.DataFrame:
     )
 
 
-def with_extreme_row(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with a last row that is as far out as the schema allows."""
-    return plant(frame, worst(SCHEMA))
+def with_extreme_row(frame: pd.DataFrame, place: int = -1) -> pd.DataFrame:
+    """The table with a row, the last if nothing is said, that is as far out as the schema allows."""
+    return plant(frame, worst(SCHEMA), place)
 
 
 def alone(rows: int = 400) -> pd.DataFrame:
@@ -75,36 +75,53 @@ def faint(number: int = 400) -> Any:
     return ImageDataset(images, np.arange(number) % 2, ("upper", "lower"))
 
 
-def with_white_picture(given: Any) -> Any:
-    """The pictures with a last one that is all white."""
+def with_white_picture(given: Any, place: int = -1) -> Any:
+    """The pictures with one, the last if nothing is said, that is all white."""
     from understudy.images import ImageDataset
 
     images = given.images.copy()
-    images[-1] = 255
+    images[place] = 255
     return ImageDataset(images, given.labels, given.classes)
 
 
-def without_last_picture(given: Any) -> Any:
-    """The neighbour: the last picture is blank, of no class, and counted nowhere."""
+def without_picture(given: Any, place: int = -1) -> Any:
+    """The neighbour: one picture is blank, of no class, and counted nowhere."""
     from understudy.images import BLANK, ImageDataset
 
     labels = given.labels.copy()
-    labels[-1] = BLANK
+    labels[place] = BLANK
     return ImageDataset(given.images, labels, given.classes)
 
 
 @dataclass(frozen=True)
 class World:
-    """Where a method is attacked: two ordinary tables, two worst cases with a record to hide, and how to hide it."""
+    """Where a method is attacked: two ordinary tables, three worst cases with a record to hide, and how to hide it.
+
+    The record to hide is the last, but for `first`, where all others stand behind it: whatever moves with the place of a row
+    moves there.
+    """
 
     ordinary: Callable[[int], Any]
     extreme: Callable[[], Any]
+    first: Callable[[], Any]
     alone: Callable[[], Any]
-    blanked: Callable[[Any], Any]
+    blanked: Callable[[Any, int], Any]
 
 
-TABLES = World(lambda seed: table(seed=seed), lambda: with_extreme_row(table()), alone, blanked)
-PICTURES = World(lambda seed: pictures(seed=seed), lambda: with_white_picture(pictures()), faint, without_last_picture)
+TABLES = World(
+    lambda seed: table(seed=seed),
+    lambda: with_extreme_row(table()),
+    lambda: with_extreme_row(table(), 0),
+    alone,
+    blanked,
+)
+PICTURES = World(
+    lambda seed: pictures(seed=seed),
+    lambda: with_white_picture(pictures()),
+    lambda: with_white_picture(pictures(), 0),
+    faint,
+    without_picture,
+)
 
 
 def fit(entry: Entry, data: Any, budget: Any, **settings: Any) -> Any:

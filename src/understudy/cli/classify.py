@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption
+from understudy.cli.options import DatasetOption, LedgerOption, StrictOption, tell_owner
 from understudy.cli.report import ReportOption, check_report, write_report_for
 
 
@@ -30,9 +30,10 @@ def classify(
     classes: Annotated[
         str | None,
         typer.Option(
-            help="The labels, with commas; estimated for 10 % of epsilon if neither this nor a schema says them."
+            help="The labels, with commas; looked at for 10 % of epsilon if neither this nor a schema says them."
         ),
     ] = None,
+    strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     seed: Annotated[int | None, typer.Option(help="For shards and student; never for the noise.")] = None,
@@ -54,6 +55,7 @@ def classify(
         classes=None if classes is None else tuple(c.strip() for c in classes.split(",")),
         ledger=ledger,
         dataset=dataset,
+        strict=strict,
     )
     released = classify_table(
         request,
@@ -78,7 +80,7 @@ def classify(
         "private_to_the_data_holder": {
             "teacher_agreement": model.private_agreement_,
             "epsilon_data_dependent": model.private_epsilon_data_dependent_,
-            "rows_with_other_labels": released.private_unlisted_rows,
+            "mended": released.private_mended.to_dict(),
         },
     }
     if as_json:
@@ -89,15 +91,11 @@ def classify(
         ["teachers", "rows asked", "labels", "classes"],
         [[release["teachers"], release["queries"], release["labels"], ", ".join(map(str, result["classes"]))]],
     )
-    typer.echo(
-        "For your eyes only, not part of the release: the teachers agree by "
-        f"{model.private_agreement_:.0%} of their votes; data-dependent epsilon {model.private_epsilon_data_dependent_:.3g}."
+    tell_owner(
+        f"the teachers agree by {model.private_agreement_:.0%} of their votes",
+        f"data-dependent epsilon {model.private_epsilon_data_dependent_:.3g}",
+        *released.private_mended.sentences(),
     )
-    if released.private_unlisted_rows:
-        typer.echo(
-            f"{released.private_unlisted_rows} rows have a label that is too rare to be found privately; they took "
-            "part with a random one. --classes names such labels."
-        )
     typer.echo(f"Next: understudy verify {out}    understudy predict {out} NEW.csv --out predictions.csv")
 
 

@@ -19,8 +19,11 @@ from understudy.cli.options import (
     OnlyOption,
     SampleOption,
     SeparatorOption,
+    StrictOption,
+    read_chosen,
     read_sample,
     source,
+    tell_owner,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ def describe(
     separator: SeparatorOption = None,
     decimal: DecimalOption = None,
     encoding: EncodingOption = None,
+    strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     as_json: Json = False,
@@ -56,40 +60,42 @@ def describe(
     """Say privately what each column is: its kind, range, grid, categories, missing values and histogram."""
     from understudy.files import write_text
     from understudy.privacy import Certificate
+    from understudy.release.estimator import paid_before
+    from understudy.release.intake import check_table
     from understudy.release.spending import check_ledger_options, spending
     from understudy.tables import Schema, check_writable
-    from understudy.tables.aside import chosen_columns
     from understudy.tables.coordinates import Coordinates
     from understudy.tables.formats import with_text_options
-    from understudy.tables.io import has_types, read_table
-    from understudy.tables.written import as_moments
+    from understudy.tables.mending import mended
 
     data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     if out is not None:
         check_writable(out)
     declared = None if schema is None else Schema.read(schema)
-    typed = has_types(data)
-    frame = read_table(data, typed=typed, empty_allowed=True)
-    frame, declared = chosen_columns(frame, declared, target, drop, only)
-    frame = as_moments(frame, declared)
+    table, declared = read_chosen(data, declared, target, drop, only, strict=strict, empty_allowed=True)
+    frame, present, declared, target = check_table(table.frame, target, declared, empty_allowed=True)
     sample = None if public_sample is None else read_sample(public_sample, data)
     with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset) as run:
-        made = Coordinates.release(frame, declared, run.budget, target=target, public_sample=sample, typed=typed)
+        made = Coordinates.release(
+            frame, declared, run.budget, target=target, public_sample=sample, rows=len(present), typed=table.typed
+        )
         public = ["names and order of the columns"]
-        public += ["types of the columns, whole numbers and fractions being one"] if typed else []
+        public += ["types of the columns, whole numbers and fractions being one"] if table.typed else []
         public += [] if declared is None else ["what the schema says"]
         public += [] if sample is None else [f"the public sample {public_sample} ({len(sample):,} rows)"]
         run.certificate = Certificate.from_budget(
             run.budget,
             release={"kind": "description", "columns": len(made), "rows": made.rows},
             assumed_public=public,
+            builds_on=paid_before(declared),
         )
         found = {**made.to_dict(), "schema": made.schema.to_dict(), "certificate": run.certificate.to_json()}
         if out is not None:
             write_text(out, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    unfit = mended(table, made.schema)
     if as_json:
-        print_json(found)
+        print_json({**found, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
         return
     _print(made, data)
     typer.echo(
@@ -100,6 +106,7 @@ def describe(
             f"Nothing stood out of the noise in {', '.join(drowned)}: what is said of them is generic. Write what is "
             "public about them into a --schema, or raise --epsilon."
         )
+    tell_owner(*unfit.sentences())
 
 
 def _print(made: Coordinates, data: Path) -> None:

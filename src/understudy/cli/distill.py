@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,13 +20,19 @@ from understudy.cli.options import (
     SampleOption,
     SeparatorOption,
     SettingsOption,
+    StrictOption,
     make,
     progress_bar,
     read_chosen,
     source,
+    tell_owner,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.tables.io import PrivateTable
+    from understudy.tables.mending import Mended
 
 METHODS = registry.names("distilled")
 
@@ -54,6 +60,7 @@ def distill(
     separator: SeparatorOption = None,
     decimal: DecimalOption = None,
     encoding: EncodingOption = None,
+    strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
@@ -63,6 +70,7 @@ def distill(
     from understudy.release.bundle import check_target
     from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables.formats import with_text_options
+    from understudy.tables.mending import mended
 
     data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
@@ -70,22 +78,24 @@ def distill(
     check_report(report)
     given = {"per_class": per_class, "random_state": seed}
     distiller = make(registry.get(method, "distilled"), epsilon, delta, given, settings or [])
-    records, named, described, typed = _read(data, target, classes, schema, (drop, only, public_sample))
+    chosen = (drop, only, public_sample)
+    records, named, described, table = _read(data, target, classes, schema, chosen, strict)
     with spending_of(distiller, purpose=f"{method} {out.name}", ledger=ledger, dataset=dataset) as run:
         with progress_bar(method, not as_json) as tell:
             distiller.fit(
                 records,
                 named,
                 described,
-                budget=run.budget if distiller.private else None,
-                typed=typed,
+                budget=run.budget if distiller.keeps_a_budget else None,
+                typed=table is None or table.typed,
                 progress=lambda done, total: tell(done, total, ""),
             )
         distiller.save(folder)
         files = _write(distiller.distilled_, folder)
         run.certificate = distiller.certificate_
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
-    _report(distiller, folder, files, as_json)
+    unfit = None if table is None else mended(table, distiller.domain_.schema)
+    _report(distiller, folder, files, unfit, as_json)
 
 
 def _read(
@@ -94,19 +104,20 @@ def _read(
     classes: str | None,
     schema: Path | None,
     chosen: tuple[str | None, str | None, Path | None],
-) -> tuple[Any, str | None, Any, bool]:
-    """The records; for a table also the name of its target, what is public about it, and whether its types are."""
+    strict: bool,
+) -> tuple[Any, str | None, Any, PrivateTable | None]:
+    """The records; for a table also the name of its target, what is public about it, and how it was read."""
     if not data.suffix and not data.exists() and isinstance(data, Path):
         from understudy import datasets
 
         if str(data) in datasets.names():
-            return datasets.load_images(str(data), "train"), None, None, True
+            return datasets.load_images(str(data), "train"), None, None, None
     if data.suffix == ".npz":
         from understudy.images import read_npz
 
         if target is not None or schema is not None or any(chosen):
             raise InputError("an image set carries its labels: leave --target, --schema and all about columns out.")
-        return read_npz(data, None if classes is None else classes.split(",")), None, None, True
+        return read_npz(data, None if classes is None else classes.split(",")), None, None, None
     from understudy.tables import Schema
 
     if classes is not None:
@@ -114,8 +125,8 @@ def _read(
     if target is None and schema is None and getattr(data, "schema", None) is None:
         raise InputError("--target is missing: name the column with the classes.")
     described = None if schema is None else Schema.read(schema)
-    frame, described, typed = read_chosen(data, described, target, *chosen)
-    return frame, target, described, typed
+    table, described = read_chosen(data, described, target, *chosen, strict=strict)
+    return table.frame, target, described, table
 
 
 def _write(distilled: Any, folder: Path) -> list[str]:
@@ -131,7 +142,7 @@ def _write(distilled: Any, folder: Path) -> list[str]:
     return ["records.csv"]
 
 
-def _report(distiller: Any, folder: Path, files: list[str], as_json: bool) -> None:
+def _report(distiller: Any, folder: Path, files: list[str], unfit: Mended | None, as_json: bool) -> None:
     certificate = distiller.certificate_
     summary = {
         "method": distiller.method,
@@ -145,7 +156,8 @@ def _report(distiller: Any, folder: Path, files: list[str], as_json: bool) -> No
         "unsafe": list(certificate.unsafe),
     }
     if as_json:
-        print_json(summary)
+        notes = {} if unfit is None else {"private_to_the_data_holder": {"mended": unfit.to_dict()}}
+        print_json(summary | notes)
         return
     print_table(
         f"{distiller.method}: {len(distiller.distilled_):,} distilled records",
@@ -154,3 +166,5 @@ def _report(distiller: Any, folder: Path, files: list[str], as_json: bool) -> No
     )
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)
+    if unfit is not None:
+        tell_owner(*unfit.sentences())

@@ -16,9 +16,18 @@ if TYPE_CHECKING:
 
     from understudy.registry import Entry
     from understudy.tables import Schema
+    from understudy.tables.io import PrivateTable
 
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="Charge this ledger. Needs --dataset.")]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
+StrictOption = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse a table with rows that do not fit, instead of leaving them out. That tells: whoever learns of the "
+        "refusal learns something about the rows.",
+    ),
+]
 SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
 ]
@@ -85,32 +94,31 @@ def read_chosen(
     drop: str | None,
     only: str | None,
     sample: Path | None = None,
-) -> tuple[pd.DataFrame, Schema | None, bool]:
-    """Reads private rows: the columns that were asked for, what is public about them, and whether their types are."""
+    *,
+    strict: bool,
+    empty_allowed: bool = False,
+) -> tuple[PrivateTable, Schema | None]:
+    """Reads private rows: the columns that were asked for, and what is public about them."""
+    from dataclasses import replace
+
+    from understudy.release.intake import read_rows
     from understudy.tables.aside import chosen_columns
-    from understudy.tables.io import has_types, read_table
+    from understudy.tables.public import schema_with_sample
+    from understudy.tables.written import as_moments
 
     schema = schema or getattr(data, "schema", None)
-    typed = has_types(data)
-    frame = read_table(data, typed=typed)
-    frame, said = chosen_columns(frame, schema, target, drop, only)
+    table = read_rows(data, schema, target, strict=strict, empty_allowed=empty_allowed)
+    frame, said = chosen_columns(table.frame, schema, target, drop, only)
     if sample is not None:
-        from understudy.tables.public import schema_with_sample
-
-        said = schema_with_sample(frame, said, read_sample(sample, data), target, typed=typed)
-    if typed or said is None or said.missing() or set(said.names) < set(frame.columns):
-        return frame, said, typed
-    # A schema of all columns says their types; categories that are text stay text, as 01067 does.
-    numbers = [column.name for column in said if column.categories is None or not isinstance(column.labels[0], str)]
-    parsed = read_table(data)
-    return frame.assign(**{name: parsed[name] for name in numbers}), said, True
+        said = schema_with_sample(frame, said, read_sample(sample, data), target, typed=table.typed)
+    return replace(table, frame=as_moments(frame, said)), said
 
 
 def read_sample(sample: Path, data: Path) -> pd.DataFrame:
     """The public rows, refused where they are the private table itself."""
-    from understudy.tables.io import has_types, read_table
+    from understudy.tables.io import read_private
 
-    public = read_table(sample, typed=has_types(sample))
+    public = read_private(sample).frame
     if isinstance(data, Path) and data.exists() and sample.samefile(data):
         raise InputError(
             f"--public-sample {sample} is the private table itself. Give other rows, which anybody may see already."
@@ -127,6 +135,11 @@ def read_value(text: str) -> Any:
     except json.JSONDecodeError:
         return text
     return tuple(value) if isinstance(value, list) else value
+
+
+def tell_owner(*sentences: str) -> None:
+    """What only the owner of the rows may know: in one place, so that the rest of the output may be shown to anybody."""
+    typer.echo("For your eyes only, not part of the release: " + "; ".join(sentences) + ".")
 
 
 @contextmanager

@@ -104,6 +104,14 @@ def _advise(
         ["release", "method", "looks at the rows", "outlook", "why"],
         [[c.release, c.method, c.looks, c.outlook, c.why] for c in advice.choices],
     )
+    if (look := advice.coordinates) is not None:
+        typer.echo(
+            f"Coordinates: {look['share_of_precision']:.0%} of the precision of moments goes into what {look['columns']} columns are and how "
+            f"they are spread: noise {look['noise_on_counts']:.3g} on a count, about {look['bins']} intervals a number, in "
+            f"{look['rounds']} rounds, each finer where the rows are."
+        )
+    else:
+        typer.echo("Coordinates: none are bought; the schema says what is needed, and so few rows would not tell more.")
     for warning in advice.warnings:
         typer.echo(f"Warning: {warning}")
     typer.echo(f"Recommended: {advice.recommended.method}.")

@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DATA_HELP, DecimalOption, EncodingOption, SeparatorOption, source
+from understudy.cli.options import DATA_HELP, DecimalOption, EncodingOption, SeparatorOption, source, tell_owner
 from understudy.errors import InputError
+from understudy.wording import listed
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from understudy.privacy import Budget
     from understudy.tables import Column, Schema
 
 DEFAULT_DELTA = 1e-6
+_GUESSED = (
+    "these kinds are guesses from what the rows look like",
+    "correct them: what you then save is your declaration",
+)
 
 schema = typer.Typer(
     name="schema", help="What is public about a table: kinds, bounds, categories.", no_args_is_help=True
@@ -34,10 +36,10 @@ def init(
         Path | None, typer.Option("--schema", help="Fill the gaps of this schema instead of drafting one.")
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Spend this much on estimating bounds and categories. Needs --out.")
+        float | None, typer.Option(help="Spend this much on a look at kinds, bounds and categories. Needs --out.")
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help=f"Failure probability for categories. {DEFAULT_DELTA} if left out.")
+        float | None, typer.Option(help=f"Failure probability of that look. {DEFAULT_DELTA} if left out.")
     ] = None,
     ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
@@ -55,59 +57,62 @@ def init(
     Where there is no terminal it drafts a schema for you to fill in. With --epsilon, bounds and categories that are left
     open are bought.
     """
-    from understudy.tables import Schema, read_table
+    from understudy.tables import Schema
     from understudy.tables.formats import with_text_options
 
     data = with_text_options(data, separator, decimal, encoding)
     _check_options(out, epsilon, delta, ledger, dataset)
-    frame = read_table(data)
-    if start is None:
-        drafted = assisted(data, frame, target, yes, asking=not as_json, delta=delta or DEFAULT_DELTA)
-    else:
-        drafted = Schema.read(start)
-        drafted = drafted if target is None else drafted.with_target(target)
+    given = None if start is None else Schema.read(start)
+    if given is not None and target is not None:
+        given = given.with_target(target)
+    if given is None:
+        given = assisted(data, target, yes, asking=not as_json, delta=delta or DEFAULT_DELTA)
     result: dict[str, Any] = {"epsilon": 0.0, "delta": 0.0, "certificate": None}
-    if epsilon is not None and out is not None and drafted.missing():
-        from understudy.privacy import Budget
-
-        categories = any(column.needs == "categories" for column in drafted)
-        budget = Budget(epsilon, (DEFAULT_DELTA if delta is None else delta) if categories else 0.0)
-        drafted = _estimate(frame, drafted, budget, out, ledger, dataset)
-        result = {"epsilon": budget.epsilon, "delta": budget.delta, "certificate": str(_certificate_path(out))}
-    elif out is not None:
-        drafted.write(out)
-    missing = drafted.missing()
+    if epsilon is None or out is None or (given is not None and not given.missing()):
+        made = _draft(data, target) if given is None else given
+        if out is not None:
+            made.write(out)
+    else:
+        spent = (epsilon, DEFAULT_DELTA if delta is None else delta)
+        made = _buy(data, given, target, *spent, out, ledger, dataset)
+        result = {"epsilon": spent[0], "delta": spent[1], "certificate": str(_certificate_path(out))}
+    missing = made.missing()
+    guessed = given is None and not result["certificate"]
     if as_json:
         place = None if out is None else str(out)
-        print_json({"out": place, "missing": missing, **result, "schema": drafted.to_dict()})
+        notes = {"private_to_the_data_holder": {"kinds": ", ".join(_GUESSED)}} if guessed else {}
+        print_json({"out": place, "missing": missing, **result, "schema": made.to_dict(), **notes})
     elif out is None:
-        typer.echo(drafted.to_yaml(), nl=False)
+        typer.echo((f"# For your eyes only: {', '.join(_GUESSED)}.\n" if guessed else "") + made.to_yaml(), nl=False)
     else:
-        print_columns(f"Schema {out}", drafted)
+        print_columns(f"Schema {out}", made)
         if result["certificate"]:
             typer.echo(f"Spent epsilon {epsilon:g}, delta {result['delta']:g}: see {result['certificate']}.")
-        if missing:
-            typer.echo(
-                f"Still to be said: {len(missing)} of {len(drafted)} columns. Write their bounds or categories into "
-                f"{out}, or fill them privately with --schema and a larger --epsilon."
-            )
+        if guessed:
+            tell_owner(*_GUESSED)
+    if missing and out is not None and not as_json:
+        typer.echo(
+            f"Still to be said: {len(missing)} of {len(made)} columns. Write their bounds or categories into "
+            f"{out}, or buy them with --schema {out} and --epsilon."
+        )
 
 
-def assisted(data: Path, frame: pd.DataFrame, target: str | None, yes: bool, *, asking: bool, delta: float) -> Schema:
-    """A first schema: what the owner answers in a terminal, what names and types suggest, or an empty draft."""
+def assisted(data: Path, target: str | None, yes: bool, *, asking: bool, delta: float) -> Schema | None:
+    """What the owner answers in a terminal, or what names and types suggest; None where nobody is asked."""
     import sys
 
     from understudy.cli.assistant import interview
-    from understudy.tables import Schema
+    from understudy.tables import Schema, read_table
     from understudy.tables.hints import suggested
     from understudy.tables.io import has_types
 
     if yes:
-        made = Schema.from_entries(suggested(Schema.draft(frame, target), typed=has_types(data)), target)
+        typed = has_types(data)
+        made = Schema.from_entries(suggested(Schema.draft(read_table(data), target), typed=typed), target)
     elif asking and sys.stdin.isatty() and sys.stdout.isatty():
-        made = interview(frame, target, delta)
+        made = interview(read_table(data), target, delta)
     else:
-        return Schema.draft(frame, target)
+        return None
     if made is None:
         raise InputError(
             f"nothing was said about any column that is to be learnt, so there is no schema to write. `understudy "
@@ -130,16 +135,14 @@ def check(
     notes = () if data is None else validate_frame(read_table(data), checked)
     missing = checked.missing()
     if as_json:
-        result = {"valid": True, "complete": not missing, "missing": missing, "notes": list(notes)}
-        print_json(result | {"schema": checked.to_dict()})
+        result = {"valid": True, "complete": not missing, "missing": missing, "schema": checked.to_dict()}
+        print_json(result | {"private_to_the_data_holder": {"notes": list(notes)}})
         return
     print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked, gaps_only=bool(missing))
     if missing:
         typer.echo(to_do(checked, file))
     if data is not None:
-        typer.echo(f"{data} fits it.")
-    for note in notes:
-        typer.echo(f"Note: {note}.")
+        tell_owner(f"{data} fits it", *notes)
 
 
 def _check_options(
@@ -163,24 +166,68 @@ def _check_options(
         check_writable(_certificate_path(out))
 
 
-def _estimate(
-    frame: pd.DataFrame, drafted: Schema, budget: Budget, out: Path, ledger: str | None, dataset: str | None
-) -> Schema:
-    """Looks at private rows: reserve, charge, draw, write, commit, in this order, so that nothing leaves unpaid."""
-    from understudy.privacy import Certificate
-    from understudy.release.spending import spending
-    from understudy.tables import estimate_schema
+def _draft(data: Path, target: str | None) -> Schema:
+    """Looks at private rows: in a file without types they alone tell the kinds, so this is for its owner to correct."""
+    from understudy.tables import Schema, read_table
 
-    with spending(budget.epsilon, budget.delta, purpose=f"schema {out.name}", ledger=ledger, dataset=dataset) as run:
-        filled = estimate_schema(frame, drafted, run.budget, run.budget.epsilon, run.budget.delta)
+    return Schema.draft(read_table(data), target)
+
+
+def _buy(
+    data: Path,
+    given: Schema | None,
+    target: str | None,
+    epsilon: float,
+    delta: float,
+    out: Path,
+    ledger: str | None,
+    dataset: str | None,
+) -> Schema:
+    """Touches private data: reserve, charge, draw, write, commit, in this order, so that nothing leaves unpaid.
+
+    Without a schema to start from every column is looked at; with one, its gaps are.
+    """
+    from dataclasses import replace
+
+    from understudy.privacy import Certificate
+    from understudy.release.estimator import paid_before
+    from understudy.release.intake import check_table
+    from understudy.release.spending import spending
+    from understudy.tables import Coordinates, Schema
+    from understudy.tables.io import read_private
+
+    table = read_private(data)
+    frame, present, declared, target = check_table(table.frame, target, given)
+    gaps = list(frame.columns) if declared is None else declared.missing()
+    if ordinal := [] if declared is None else [name for name in gaps if declared[name].kind == "ordinal"]:
+        raise InputError(
+            f"the categories of the ordinal {listed(ordinal)} cannot be looked at: counts do not say their order. Write "
+            "them in the schema, or use `kind: categorical`."
+        )
+    asked = None if declared is None else Schema(tuple(declared[name] for name in gaps))
+    with spending(epsilon, delta, purpose=f"schema {out.name}", ledger=ledger, dataset=dataset) as run:
+        bought = Coordinates.release(
+            frame[gaps],
+            asked,
+            run.budget,
+            target=target if target in gaps else None,
+            rows=len(present),
+            typed=table.typed,
+        )
+        found = {column.name: column.column for column in bought}
+        columns = bought.schema.columns if declared is None else tuple(found.get(c.name, c) for c in declared)
+        public = ["names of the columns", *(["their types"] if table.typed else [])]
         run.certificate = Certificate.from_budget(
             run.budget,
-            release={"kind": "schema", "estimated": drafted.missing()},
-            assumed_public=["names and types of the columns", "what the schema said before"],
+            release={"kind": "schema", "estimated": gaps},
+            assumed_public=[*public, *([] if declared is None else ["what the schema said before"])],
+            builds_on=paid_before(declared),
         )
-        filled.write(out)
+        made = Schema(columns, target)
+        made = replace(made, certificate=run.certificate.to_json())
+        made.write(out)
         run.certificate.save(_certificate_path(out))
-    return filled
+    return made
 
 
 def _certificate_path(out: Path) -> Path:

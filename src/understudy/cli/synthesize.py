@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,14 +20,19 @@ from understudy.cli.options import (
     SampleOption,
     SeparatorOption,
     SettingsOption,
+    StrictOption,
     make,
     progress_bar,
     read_chosen,
     read_value,
     source,
+    tell_owner,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.tables.mending import Mended
 
 METHODS = registry.names("generator", "table")
 
@@ -66,6 +71,7 @@ def synthesize(
     separator: SeparatorOption = None,
     decimal: DecimalOption = None,
     encoding: EncodingOption = None,
+    strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
@@ -76,6 +82,7 @@ def synthesize(
     from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables import Schema, check_table_path
     from understudy.tables.formats import with_text_options
+    from understudy.tables.mending import mended
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
@@ -91,20 +98,20 @@ def synthesize(
     entry = registry.get(method, "generator", "table")
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
-    frame, described, typed = read_chosen(data, described, target, drop, only, public_sample)
+    table, described = read_chosen(data, described, target, drop, only, public_sample, strict=strict)
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     purpose = f"{method} {out.name}"
     with spending_of(generator, purpose=purpose, ledger=ledger, dataset=dataset, workspace=kept) as run:
         with progress_bar(method, not as_json) as tell:
             generator.fit(
-                frame,
+                table.frame,
                 target,
                 described,
-                budget=run.budget if generator.private else None,
+                budget=run.budget if generator.keeps_a_budget else None,
                 workspace=kept,
                 resume=resume,
-                typed=typed,
+                typed=table.typed,
                 progress=lambda at: tell(
                     at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
                 ),
@@ -115,7 +122,7 @@ def synthesize(
     if ours and not generator.interrupted_:
         _remove(private)
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
-    _report(generator, out, rows, folder, private, as_json)
+    _report(generator, out, rows, folder, private, mended(table, generator.schema_), as_json)
 
 
 @app.command()
@@ -165,7 +172,7 @@ def _condition(text: str, schema: Any) -> tuple[str, Any]:
     return name, read_value(value)
 
 
-def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, as_json: bool) -> None:
+def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, unfit: Mended, as_json: bool) -> None:
     certificate = generator.certificate_
     summary = {
         "method": generator.method,
@@ -180,7 +187,7 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, a
         "unsafe": list(certificate.unsafe),
     }
     if as_json:
-        print_json(summary)
+        print_json({**summary, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
         return
     print_table(f"{generator.method}: {rows:,} synthetic rows", ["what", "value"], [[k, v] for k, v in summary.items()])
     if generator.interrupted_:
@@ -190,3 +197,4 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, a
         )
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)
+    tell_owner(*unfit.sentences())

@@ -40,6 +40,8 @@ def verify(
         "neighbours": body["neighbours"],
         "sanitised": body["sanitised"],
         "events": body["events"],
+        "total": body.get("total"),
+        "builds_on": [other.body["release"] for other in certificate.earlier()],
         "assumed_public": body["assumed_public"],
     }
     if as_json:
@@ -51,5 +53,11 @@ def verify(
     print_table(title, ["event", "parameters"], rows)
     if stated := body.get("gaussian_dp"):
         typer.echo(f"Gaussian differential privacy: mu = {stated['mu']:.4g}, delta = {stated['delta']:.3g} aside.")
+    if together := body.get("total"):
+        kinds = ", ".join(str(other.body["release"].get("kind", "release")) for other in certificate.earlier())
+        typer.echo(
+            f"It builds on what was paid for before ({kinds}). Together: (epsilon, delta) = "
+            f"({together['epsilon']:.6g}, {together['delta']:g})."
+        )
     typer.echo(f"Neighbours: {body['neighbours']}. Unit: {body['unit']}.")
     typer.echo("Assumed public: " + "; ".join(body["assumed_public"]) + ".")

@@ -3,6 +3,7 @@
 # ruff: noqa: F722 (axis names of array annotations)
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,7 +57,11 @@ class SklearnTeachers:
         streams = np.random.SeedSequence(seed).generate_state(shards.teachers)
         there = np.ones(len(rows), dtype=bool) if present is None else np.asarray(present, dtype=bool)
         held = (mine[there[mine]] for mine in map(shards.of, range(shards.teachers)))
-        with threadpool_limits(1):  # the teachers share the cores; threads inside each of them would only fight
+        # What a classifier warns of hangs on the rows of its shard, and would be seen by whoever sees the screen.
+        with (
+            warnings.catch_warnings(action="ignore"),
+            threadpool_limits(1),
+        ):  # the teachers share the cores; threads inside each of them would only fight
             self.teachers_ = list(
                 Parallel(n_jobs=self.jobs, prefer="threads")(
                     delayed(_fit_one)(self.estimator, rows[mine], labels[mine], int(stream) >> 1)

@@ -13,12 +13,14 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from understudy.errors import BudgetExceeded, InputError
+from understudy.methods.moments.space import SHARE, plan_features
 from understudy.privacy import Budget
 from understudy.privacy.accountant import total_rdp
 from understudy.privacy.calibration import smallest_noise
 from understudy.privacy.events import GaussianEvent, SubsampledGaussianEvent, check_count, check_delta, check_positive
 from understudy.privacy.rdp import DEFAULT_ORDERS, rdp_to_epsilon
 from understudy.tables import Column, Schema
+from understudy.tables.coordinates.known import known_from
 
 Outlook = Literal["good", "thin", "hopeless"]
 
@@ -86,6 +88,8 @@ class Advice:
     facts: Facts
     choices: tuple[Choice, ...]
     warnings: tuple[str, ...]
+    coordinates: dict[str, Any] | None = None
+    """How `moments` looks at what each column is and how it is spread, before the rest; None where it buys nothing of it."""
 
     @property
     def recommended(self) -> Choice:
@@ -97,6 +101,7 @@ class Advice:
             "recommended": asdict(self.recommended),
             "others": [asdict(choice) for choice in self.choices[1:]],
             "warnings": list(self.warnings),
+            "coordinates": self.coordinates,
         }
 
 
@@ -116,7 +121,9 @@ def advise(
     if facts.classes > 1:
         choices += [_distilled(facts, schema_file, target), _pate(facts, public_rows, target)]
     choices.append(_dpsgd(facts, schema_file, target))
-    return Advice(facts, tuple(choices), tuple(_warnings(facts, schema, choices, public_rows)))
+    plan = plan_features(known_from(schema), rows, epsilon, delta)
+    coordinates = None if plan is None else {"share_of_precision": SHARE, **plan.to_dict()}
+    return Advice(facts, tuple(choices), tuple(_warnings(facts, schema, choices, public_rows)), coordinates)
 
 
 def mean_noise(facts: Facts, epsilon: float) -> float:
@@ -257,8 +264,8 @@ def _warnings(facts: Facts, schema: Schema, choices: list[Choice], public_rows: 
         found.append(f"epsilon {facts.epsilon:g} promises next to nothing in the worst case; see the promise's table.")
     if gaps := schema.missing():
         found.append(
-            f"The schema leaves {len(gaps)} column(s) open ({', '.join(map(repr, gaps[:5]))}): a tenth of epsilon goes "
-            "into estimating them. Write what is public about them instead."
+            f"The schema leaves {len(gaps)} column(s) open ({', '.join(map(repr, gaps[:5]))}): a share of the budget goes "
+            "into looking at them. Write what is public about them instead."
         )
     if facts.classes == 1:
         found.append("The schema names no class to predict: no classifier can be made, and rows keep no class apart.")

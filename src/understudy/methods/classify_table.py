@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,22 +19,15 @@ from understudy.methods.voting import AGGREGATORS, Aggregator
 from understudy.privacy import Budget
 from understudy.release.bundle import check_target, read_bundle
 from understudy.release.spending import check_ledger_options, spending
-from understudy.tables import (
-    Column,
-    Encoder,
-    Schema,
-    check_table_path,
-    estimate_schema,
-    read_table,
-    validate_frame,
-    write_table,
-)
-from understudy.tables.bounds import tail_count
+from understudy.tables import Column, Encoder, Schema, check_table_path, read_table, validate_frame, write_table
 from understudy.tables.column import Category
-from understudy.tables.io import column_of
+from understudy.tables.coordinates import Coordinates, Described, plan_within, read_column
+from understudy.tables.coordinates.categories import threshold
+from understudy.tables.coordinates.known import known_from
+from understudy.tables.io import PrivateTable, column_of, read_private
+from understudy.tables.mending import Mended, mended
 from understudy.tables.public import schema_from_public
-from understudy.tables.values import booleans, codes
-from understudy.wording import did_you_mean, listed, nth_row
+from understudy.wording import did_you_mean, listed
 
 # What finding out the labels may cost, where nobody says them.
 CLASSES_SHARE = 0.1
@@ -52,14 +47,15 @@ class Request:
     classes: tuple[str, ...] | None = None
     ledger: str | None = None
     dataset: str | None = None
+    strict: bool = False
 
 
 @dataclass(frozen=True)
 class Classified:
-    """A released classifier, and how many rows had a label that the estimated list does not hold (private)."""
+    """A released classifier, and what of the rows did not fit (private)."""
 
     model: PATEClassifier
-    private_unlisted_rows: int
+    private_mended: Mended
 
 
 def classify_table(
@@ -71,17 +67,26 @@ def classify_table(
     student: str = "logistic",
     random_state: int | None = None,
 ) -> Classified:
-    """Touches private data. Everything that can be wrong is checked before the first charge."""
+    """Touches private data. Everything that can be wrong is checked before the first charge; no row is among it.
+
+    What the features are is told by a schema, or by the public rows, which is free. What the classes are is told by the
+    request or a schema, or looked at and paid for.
+    """
     check_target(request.out)
     check_ledger_options(request.ledger, request.dataset)
     _check_numbers(teachers=teachers, random_state=random_state)
     _check_names(aggregator, student)
-    frame, public = _read(request)
+    private, public = _read(request)
+    frame = private.frame
     _check_target_column(frame, request)
     schema = _features(public, frame, request)
-    rows, shared = (pd.DataFrame(table[list(schema.names)]) for table in (frame, public))
-    _check_rows(rows, shared, schema, request)
-    labels = _labels(frame, request)
+    Encoder(schema)
+    shared = pd.DataFrame(public[list(schema.names)])
+    with _about(request.public):
+        validate_frame(shared, schema)
+    target = _target(private, request)
+    if request.strict:
+        _require_fit(schema, target, request)
     if teachers > len(frame):
         raise InputError(
             f"{teachers} teachers for {len(frame)} rows: every teacher needs at least one row of its own. "
@@ -89,16 +94,14 @@ def classify_table(
         )
     if queries is not None and not 1 <= queries <= len(public):
         raise InputError(f"--queries {queries} must lie between 1 and the {len(public)} public rows there are.")
+    if not target.complete:
+        _check_estimate(target, len(frame), request)
     purpose = f"classify {request.target}"
     book, dataset = request.ledger, request.dataset
     with spending(request.epsilon, request.delta, purpose=purpose, ledger=book, dataset=dataset) as run:
-        known = labels if labels.complete else _estimate_labels(frame, labels, request, run.budget)
-        classes = _classes(known)
-        numbers = _class_numbers(column_of(frame, request.target), known, estimated=not labels.complete)
-        unlisted = numbers >= len(classes)
-        # Such a row must not be dropped: that would move other rows between teachers. Its label is drawn whatever it
-        # was, so it still moves one vote at most.
-        drawn = np.random.default_rng(random_state).integers(len(classes), size=len(numbers))
+        known = _known_classes(private, target, request, run.budget)
+        classes = [False, True] if known.kind == "boolean" else list(known.labels)
+        numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
         model = PATEClassifier(
             teachers=teachers,
             aggregator=aggregator,
@@ -107,14 +110,18 @@ def classify_table(
             student=student,
             queries=queries,
             classes=classes,
-            schema=Schema((*schema.columns, known), request.target),
+            schema=replace(
+                schema, columns=(*schema.columns, replace(known.column, nullable=False)), target=request.target
+            ),
             random_state=random_state,
         )
-        y = np.asarray(classes)[np.where(unlisted, drawn, numbers)]
-        model.fit(rows, y, public=shared, budget=run.budget)
+        # A row without a class keeps its place and is blank: dropped, it would move other rows between teachers.
+        y = [None if np.isnan(number) else classes[int(number)] for number in numbers]
+        model.fit(frame[list(schema.names)], y, public=shared, budget=run.budget)
         model.save(request.out)
         run.certificate = model.certificate_
-    return Classified(model, int(unlisted.sum()))
+    assert model.schema is not None
+    return Classified(model, mended(private, model.schema))
 
 
 def predict_table(release: Path, data: Path, out: Path | None) -> pd.DataFrame:
@@ -163,32 +170,20 @@ def _check_names(aggregator: str, student: str) -> None:
             raise InputError(f"{option} {given!r} must be one of {', '.join(known)}.{did_you_mean(given, known)}")
 
 
-def _read(request: Request) -> tuple[pd.DataFrame, pd.DataFrame]:
-    frame, public = read_table(request.data), read_table(request.public)
+def _read(request: Request) -> tuple[PrivateTable, pd.DataFrame]:
+    private, public = read_private(request.data), read_table(request.public)
     if request.data.samefile(request.public):
         raise InputError(
             f"{request.public} is the sensitive table itself. The release holds the public rows as they are, so they "
             "must be other rows, which anybody may see."
         )
-    return frame, public
+    return private, public
 
 
 def _check_target_column(frame: pd.DataFrame, request: Request) -> None:
     names = [str(c) for c in frame.columns]
     if request.target not in names:
         raise InputError(f"{request.data} has no column {request.target!r}.{did_you_mean(request.target, names)}")
-    series = column_of(frame, request.target)
-    missing = series.isna().to_numpy()
-    if missing.any():
-        raise InputError(
-            f"{request.data}: the target {request.target!r} is missing in {int(missing.sum())} of {len(frame)} rows, "
-            f"first in {nth_row(int(missing.argmax()))}. Drop the rows without it."
-        )
-    if series.nunique() == 1:
-        raise InputError(
-            f"{request.data}: the target {request.target!r} has one class only; there is nothing to learn. "
-            "Is it the right column?"
-        )
 
 
 def _features(public: pd.DataFrame, frame: pd.DataFrame, request: Request) -> Schema:
@@ -217,64 +212,59 @@ def _features(public: pd.DataFrame, frame: pd.DataFrame, request: Request) -> Sc
     return schema
 
 
-def _check_rows(rows: pd.DataFrame, public: pd.DataFrame, schema: Schema, request: Request) -> None:
-    """Looks at private rows: whatever the encoder would refuse later is refused here."""
-    Encoder(schema)
-    try:
-        with _about(request.data):
-            validate_frame(rows, schema)
-    except InputError as error:
-        if request.schema is not None:
-            raise
-        raise InputError(f"{error} (Here the public rows are the schema; --schema FILE says it instead.)") from None
-    with _about(request.public):
-        validate_frame(public, schema)
-
-
-def _labels(frame: pd.DataFrame, request: Request) -> Column:
-    """Looks at private rows. The target with its classes, if somebody said them; without, if they are to be estimated."""
-    series, target = column_of(frame, request.target), request.target
-    drafted = Schema.draft(frame[[target]], target)[target]
-    said = None if request.schema is None else Schema.read(request.schema)
-    if request.classes is not None:
-        column = _said_classes(request.classes, series, drafted)
-    else:
-        column = said[target] if said is not None and target in said else drafted
-        if column.kind == "integer":  # whole numbers are classes too
-            column = drafted
-    if column.kind not in ("categorical", "ordinal", "boolean"):
-        raise InputError(
-            f"the target {target!r} is {column.kind}; a classifier needs categories. If its values are classes, list "
-            "them with --classes."
-        )
-    if not column.complete:
-        _check_estimate(column, len(frame), request)
-        return column
-    classes = _classes(column)
-    if len(classes) < 2:
-        raise InputError(f"the target {target!r} has one class only ({listed(classes)}); there is nothing to learn.")
-    if any(isinstance(label, float) and not label.is_integer() for label in classes):
-        raise InputError(f"the classes {listed(classes, 5)} of {target!r} must be text or whole numbers.")
+def _require_fit(schema: Schema, target: Column, request: Request) -> None:
+    """Looks at private rows, and refuses what does not fit: only for who asked for that, since it tells."""
+    frame = read_table(request.data)
     with _about(request.data):
-        _class_numbers(series, column)
-    return column
+        validate_frame(frame[[*schema.names, target.name]], Schema((*schema.columns, target), target.name))
 
 
-def _said_classes(classes: tuple[str, ...], series: pd.Series, drafted: Column) -> Column:
+def _target(private: PrivateTable, request: Request) -> Column:
+    """The target with its classes, if somebody said them; without, if they are to be looked at. Nothing is read off rows."""
+    target = request.target
+    said = None if request.schema is None else Schema.read(request.schema)
+    dtype: Any = column_of(private.frame, target).dtype if private.typed else None
+    if request.classes is not None:
+        column = _said_classes(request.classes, target, dtype)
+    elif said is not None and target in said and said[target].kind != "integer":  # whole numbers are classes too
+        column = said[target]
+    else:
+        column = Column(target, "boolean" if isinstance(dtype, pd.BooleanDtype) else "categorical")
+    moments = dtype is not None and pd.api.types.is_datetime64_any_dtype(dtype)
+    if column.kind not in ("categorical", "ordinal", "boolean") or moments:
+        raise InputError(
+            f"the target {target!r} is {'datetime' if moments else column.kind}; a classifier needs categories. If its "
+            "values are classes, list them with --classes."
+        )
+    if column.complete and column.kind != "boolean":
+        if len(column.labels) < 2:
+            raise InputError(
+                f"the target {target!r} has one class only ({listed(column.labels)}); there is nothing to learn."
+            )
+        if any(isinstance(label, float) and not label.is_integer() for label in column.labels):
+            raise InputError(f"the classes {listed(column.labels, 5)} of {target!r} must be text or whole numbers.")
+    return replace(column, nullable=False)
+
+
+def _said_classes(classes: tuple[str, ...], target: str, dtype: Any) -> Column:
+    """The classes as the command line lists them, in the type that the file says, or, in a CSV, that they look like."""
     option = f"--classes {','.join(classes)}"
-    if drafted.kind == "boolean":
-        if sorted(label.lower() for label in classes) != ["false", "true"]:
-            raise InputError(f"{option}: the target {drafted.name!r} holds true and false, so must the list.")
-        return drafted
     if "" in classes:
         raise InputError(f"{option}: a label is empty. Write the labels with one comma between them.")
+    truths = sorted(label.lower() for label in classes) == ["false", "true"]
+    if isinstance(dtype, pd.BooleanDtype) and not truths:
+        raise InputError(f"{option}: the target {target!r} holds true and false, so must the list.")
+    if truths and (dtype is None or isinstance(dtype, pd.BooleanDtype)):
+        return Column(target, "boolean")
+    numeric = dtype is not None and pd.api.types.is_numeric_dtype(dtype)
     labels: tuple[Category, ...] = classes
-    if pd.api.types.is_numeric_dtype(series):
+    if numeric or dtype is None:
         try:
             labels = tuple(_number(label) for label in classes)
         except ValueError:
-            raise InputError(f"{option}: the target {drafted.name!r} holds numbers, so must the list.") from None
-    return Column(drafted.name, "categorical", categories=labels)
+            if numeric:
+                raise InputError(f"{option}: the target {target!r} holds numbers, so must the list.") from None
+    return Column(target, "categorical", categories=labels)
 
 
 def _number(text: str) -> int | float:
@@ -282,23 +272,12 @@ def _number(text: str) -> int | float:
     return int(value) if value.is_integer() else value
 
 
-def _classes(column: Column) -> tuple[Category, ...]:
-    return (False, True) if column.kind == "boolean" else column.labels
-
-
-def _class_numbers(series: pd.Series, column: Column, *, estimated: bool = False) -> np.ndarray:
-    """Private. The number of each label among the classes; one past the end for a label too rare to be estimated."""
-    if column.kind == "boolean":
-        return booleans(series, column)[0].astype(np.int64)
-    return codes(series, replace(column, other=True) if estimated else column)
-
-
 def _shares(request: Request) -> tuple[float, float]:
     return CLASSES_SHARE * request.epsilon, CLASSES_SHARE * request.delta
 
 
 def _check_estimate(column: Column, rows: int, request: Request) -> None:
-    """Refuse an estimate that cannot find two labels. Only public numbers decide."""
+    """Refuse a look that cannot find two labels. Only public numbers decide."""
     Budget(request.epsilon, request.delta)
     epsilon, delta = _shares(request)
     if delta == 0:
@@ -306,7 +285,8 @@ def _check_estimate(column: Column, rows: int, request: Request) -> None:
             f"finding out the classes of {column.name!r} needs a --delta above 0. Give one, or say the classes with "
             "--classes or --schema."
         )
-    needed = 1 + tail_count(epsilon, delta)
+    plan = plan_within(known_from(Schema((column,), column.name)), rows, epsilon, delta)
+    needed = math.ceil(threshold(plan.sigma, plan.delta, 1))
     if rows < 2 * needed:
         raise InputError(
             f"nobody says the classes of {column.name!r}, and for {CLASSES_SHARE:.0%} of epsilon (={epsilon:g}) a "
@@ -315,13 +295,12 @@ def _check_estimate(column: Column, rows: int, request: Request) -> None:
         )
 
 
-def _estimate_labels(frame: pd.DataFrame, target: Column, request: Request, budget: Budget) -> Column:
-    """Looks at private rows; the classes that come back are paid for."""
-    shares = _shares(request)
-    estimated = estimate_schema(frame[[target.name]], Schema((target,), target.name), budget, *shares)[target.name]
-    if not estimated.complete or len(estimated.labels) < 2:
-        raise InputError(
-            f"fewer than two labels of {target.name!r} are frequent enough to be found for epsilon {shares[0]:g}, "
-            "which is spent. Say them with --classes."
-        )
-    return estimated
+def _known_classes(private: PrivateTable, target: Column, request: Request, budget: Budget) -> Described:
+    """Touches private data where nobody says the classes: those that come back are paid for. A row without one is missing."""
+    said = Schema((target,), target.name)
+    if target.complete:
+        return replace(Coordinates.declared(said, len(private.frame)).columns[0], nullable=True)
+    epsilon, delta = _shares(request)
+    there = private.frame[[target.name]].dropna()
+    bought = Coordinates.release(there, said, budget, epsilon=epsilon, delta=delta, rows=len(private.frame))
+    return replace(bought[target.name], nullable=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from understudy.errors import InputError
 from understudy.learn.adversarial import Heads
 from understudy.tables import Encoder
 
@@ -59,6 +58,4 @@ def label(encoder: Encoder) -> Label | None:
         codes = tuple((i / max(len(values) - 1, 1),) for i in range(len(values)))
     else:
         return None
-    if len(values) < 2:
-        raise InputError(f"the target {target!r} has one class only in the schema; there is nothing to learn.")
     return Label(target, group.start, group.stop, tuple(values), codes)

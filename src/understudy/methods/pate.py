@@ -41,8 +41,10 @@ from understudy.privacy.smooth import require_conditions
 from understudy.release.bundle import Bundle
 from understudy.release.estimator import Estimator
 from understudy.release.settings import Limit, one_of, or_none, positive, setting, share, truth, whole
-from understudy.tables import Encoder, Schema, validate_frame
+from understudy.tables import Coordinates, Encoder, Schema, validate_frame
+from understudy.tables.coordinates import RowChances
 from understudy.tables.io import as_frame
+from understudy.tables.validate import check_names
 
 UNSAFE_PUBLIC = "the student's rows were taken from the sensitive table: those rows are not protected"
 
@@ -99,16 +101,18 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
     # ---- learning ------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, public: Any = None, *, budget: Budget | None = None) -> Self:
+    def fit(self, X: Any, y: Any, public: Any = None, *, budget: Budget | None = None, strict: bool = False) -> Self:
         """Touches private data (`X`, `y`). `public` rows are the student's, unlabelled, and must really be public.
 
-        `budget` may hold earlier charges for the same data; the labels then use what is left of it.
+        `budget` may hold earlier charges for the same data; the labels then use what is left of it. With a schema no table
+        is refused for what its rows say: cells that do not fit are missing, "other" or clipped, and a row without a label,
+        or with one that is none of `classes`, is blank. `strict` refuses instead, which tells something about the rows.
         """
         self._check_settings()
-        rows, labels, present = self._private(X, y)
-        shared = self._public(public, rows)
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
+        rows, labels, present = self._private(X, y, seed, strict)
+        shared = self._public(public, rows)
         budget = self._budget(budget)
         dealt = shards(len(rows), self.teachers, seed=seed)
         ballot = Ballot(self.aggregator, self.teachers, self.threshold)
@@ -116,7 +120,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         # What can be refused is refused before anything is trained or spent.
         make_student(self.student, seed)
         if self.sanitise is not None:
-            require_conditions(voting.noise, len(self.classes_), self.sanitise.order)
+            require_conditions(voting.noise, self._columns, self.sanitise.order)
 
         teachers = self._train_teachers(rows, labels, present, dealt, seed)
         asked, votes, answers = self._ask(teachers, shared, voting, budget, random, seed)
@@ -132,7 +136,9 @@ class PATEClassifier(ClassifierMixin, Estimator):
         }
         said = ["the public rows", "the class labels" + ("" if self.classes is not None else ", taken from the data")]
         said += [] if self.schema is None else ["what the schema says"]
-        self._certify(budget, "classifier", facts, said, sanitised=self.sanitised_, unsafe=self.unsafe_)
+        self._certify(
+            budget, "classifier", facts, said, sanitised=self.sanitised_, unsafe=self.unsafe_, schema=self.schema
+        )
         return self
 
     def _check_settings(self) -> None:
@@ -142,41 +148,41 @@ class PATEClassifier(ClassifierMixin, Estimator):
         if self.sanitise is not None and self.aggregator == "lnmax":
             raise InputError("`sanitise` works on GNMax votes; with lnmax only the unconditional epsilon is published.")
 
-    def _private(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _private(self, X: Any, y: Any, seed: int, strict: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Looks at private rows: encoded, their class numbers, and which of them are not blank.
 
-        Where schema and classes say what there can be, a row without any cell and label is blank: it counts, and nobody
-        learns from it.
+        By a schema, a row whose label is none of the classes is blank: it counts, and nobody learns from it.
         """
-        if self.schema is None or self.classes is None:
-            rows, codes = self._encoded(X, y)
+        if self.schema is None:
+            rows, codes = self._plain(X, y)
             return rows, codes, np.ones(len(rows), dtype=bool)
-        frame, labels = as_frame(X), np.asarray(y, dtype=object)
+        features, frame, labels = self.schema.features, as_frame(X), np.asarray(y, dtype=object)
         if len(labels) != len(frame):
             raise InputError(f"{len(frame)} rows, but {len(labels)} labels.")
-        present = ~(frame.isna().all(axis=1).to_numpy(dtype=bool) & np.asarray(pd.isna(labels)))
-        if not present.any():
-            present[:] = True  # refused below, for what is missing
-        rows, codes = self._encoded(frame.loc[present], np.array(labels[present].tolist()))
-        every, numbers = np.zeros((len(frame), rows.shape[1]), rows.dtype), np.zeros(len(frame), codes.dtype)
-        every[present], numbers[present] = rows, codes
-        return every, numbers, present
+        check_names(frame, features)
+        if strict:
+            validate_frame(frame, features)
+        self.classes_ = _array(sorted(set(labels[~pd.isna(labels)].tolist())) if self.classes is None else self.classes)
+        numbers = {label: number for number, label in enumerate(self.classes_.tolist())}
+        codes = np.array([numbers.get(label, -1) for label in labels.tolist()], dtype=np.int64)
+        if strict and np.any(codes < 0):
+            wrong = int(np.argmax(codes < 0))
+            raise InputError(f"row {wrong}: label {labels[wrong]!r} is not among `classes` {list(numbers)}.")
+        present = codes >= 0
+        fitting = Coordinates.declared(features, len(frame))
+        settled = fitting.settled(frame.loc[present], RowChances(np.random.default_rng(seed), present))
+        self.encoder_, self.n_features_in_ = Encoder(features), frame.shape[1]
+        encoded = self.encoder_.encode(settled)
+        rows = np.zeros((len(frame), encoded.shape[1]), encoded.dtype)
+        rows[present] = encoded
+        return rows, np.maximum(codes, 0), present
 
-    def _encoded(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Looks at private rows, and refuses what does not fit."""
-        if self.schema is None:
-            checked: Any = validate_data(self, X, y, dtype="numeric", ensure_min_samples=2)
-            rows, y = checked
-        else:
-            frame = as_frame(X)
-            validate_frame(frame, self.schema.features)
-            self.encoder_ = Encoder(self.schema.features)
-            rows, y = self.encoder_.encode(frame), np.asarray(y)
-            self.n_features_in_ = frame.shape[1]
-            if len(y) != len(rows):
-                raise InputError(f"{len(rows)} rows, but {len(y)} labels.")
+    def _plain(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Looks at private rows that are an array, and refuses what does not fit, as scikit-learn's classifiers do."""
+        checked: Any = validate_data(self, X, y, dtype="numeric", ensure_min_samples=2)
+        rows, y = checked
         check_classification_targets(y)
-        self.classes_ = unique_labels(y) if self.classes is None else np.asarray(list(self.classes))
+        self.classes_ = unique_labels(y) if self.classes is None else _array(self.classes)
         if len(self.classes_) < 2:
             raise InputError(f"the target has one class only ({self.classes_[0]!r}); there is nothing to learn.")
         numbers = {label: i for i, label in enumerate(self.classes_.tolist())}
@@ -211,6 +217,11 @@ class PATEClassifier(ClassifierMixin, Estimator):
             raise InputError(f"`public` has {shared.shape[1]} columns, the sensitive rows have {rows.shape[1]}.")
         return shared
 
+    @property
+    def _columns(self) -> int:
+        """How many counts a vote has: at least two, also where there is one class only and the vote tells nothing."""
+        return max(2, len(self.classes_))
+
     def _extra_events(self) -> tuple[Event, ...]:
         return (*self._agreement_event(), *(() if self.sanitise is None else self.sanitise.events))
 
@@ -224,7 +235,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
             from understudy.learn.ensemble import Ensemble
 
-            ensemble = Ensemble(self.teachers, classes=len(self.classes_))
+            ensemble = Ensemble(self.teachers, classes=self._columns)
             return ensemble.fit(rows, labels, dealt, jax.random.key(seed), present=present)
         from understudy.learn.sklearn_teachers import SklearnTeachers
 
@@ -235,7 +246,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
             from sklearn.preprocessing import StandardScaler
 
             estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        return SklearnTeachers(estimator, range(len(self.classes_)), jobs=self.n_jobs).fit(
+        return SklearnTeachers(estimator, range(self._columns), jobs=self.n_jobs).fit(
             rows, labels, dealt, seed=seed, present=present
         )
 
@@ -301,7 +312,8 @@ class PATEClassifier(ClassifierMixin, Estimator):
                 "more budget. The budget of this run is spent."
             )
         unlabelled = np.delete(shared, asked[known], axis=0) if self.semi_supervised else None
-        self._teach(shared[asked[known]], answers[known], unlabelled, seed)
+        named = np.minimum(answers[known], len(self.classes_) - 1)
+        self._teach(shared[asked[known]], named, unlabelled, seed)
 
     def _teach(self, rows: np.ndarray, labels: np.ndarray, unlabelled: np.ndarray | None, seed: int) -> None:
         """The student, from what may be published."""
@@ -351,7 +363,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
     def _restore(self, bundle: Bundle) -> None:
         facts, arrays = bundle.parameters["facts"], bundle.arrays
         self.schema = bundle.schema
-        self.classes_ = np.asarray(facts["classes"])
+        self.classes_ = _array(facts["classes"])
         self.n_features_in_ = arrays["rows"].shape[1]
         if bundle.schema is not None:
             self.encoder_ = Encoder(bundle.schema.features)
@@ -359,3 +371,9 @@ class PATEClassifier(ClassifierMixin, Estimator):
         elif facts["features"] is not None:
             setattr(self, "feature_names_in_", np.asarray(facts["features"], dtype=object))  # noqa: B010
         self._teach(arrays["rows"], arrays["labels"], arrays.get("unlabelled"), facts["seed"])
+
+
+def _array(labels: Sequence[Any]) -> np.ndarray:
+    """Classes as an array; numbers beside words stay what they are."""
+    mixed = len({isinstance(label, str) for label in labels}) > 1
+    return np.array(list(labels), dtype=object) if mixed else np.asarray(list(labels))

@@ -59,8 +59,13 @@ class Certificate:
         sanitised: Sanitised | None = None,
         unsafe: Sequence[str] = (),
         unit: str = "row",
+        builds_on: Sequence[Certificate] = (),
     ) -> Certificate:
-        """Certify what was charged to `budget`. `release` describes what is published, in public words."""
+        """Certify what was charged to `budget`. `release` describes what is published, in public words.
+
+        `builds_on` are certificates of what was bought from the same rows before and is used here, a schema above all: the
+        certificate holds them, and states what all of it costs together.
+        """
         if unit not in UNITS:
             raise InputError(f"`unit` (={unit!r}) must be one of {', '.join(UNITS)}: what one record is.")
         events = budget.events
@@ -90,7 +95,16 @@ class Certificate:
             unit,
             SYSTEM_NOISE if budget.unsafe_noise_seed is None else SEEDED_NOISE,
             promise,
-        )
+        ).after(builds_on)
+
+    def after(self, earlier: Sequence[Certificate]) -> Certificate:
+        """The same promise, with what it builds on and what both cost together."""
+        if not earlier:
+            return self
+        together = Certificate({**self.body, "builds_on": [certificate.to_json() for certificate in earlier]})
+        epsilon, delta = together.total()
+        stated = {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": delta}
+        return Certificate(json.loads(json.dumps({**together.body, "total": stated})))
 
     @classmethod
     def not_private(cls, *, release: Mapping[str, Any], reason: str) -> Certificate:
@@ -158,6 +172,31 @@ class Certificate:
     def promised(self) -> tuple[Event, ...]:
         """The events that the promise is made of, to be composed with those of other releases."""
         return _promised(self.body["accounting"]["basis"], self.events, self.epsilon, self.delta)
+
+    def alone(self) -> Certificate:
+        """Without what it builds on."""
+        return Certificate({key: value for key, value in self.body.items() if key not in ("builds_on", "total")})
+
+    def earlier(self) -> tuple[Certificate, ...]:
+        """The certificates of what this one builds on, of what those do, and so on; each run once."""
+        found: dict[str, Certificate] = {}
+        for stated in self.body.get("builds_on", ()):
+            certificate = Certificate.parse(json.dumps(stated), where="what the certificate builds on")
+            for each in (certificate, *certificate.earlier()):
+                found.setdefault(str(each.body.get("run", each.to_json()["checksum"])), each)
+        return tuple(found.values())
+
+    def total(self) -> tuple[float, float]:
+        """The (epsilon, delta) of the release and of all that it builds on, their events composed."""
+        every = (self, *self.earlier())
+        delta = min(1.0, math.fsum(certificate.delta for certificate in every))
+        if len(every) == 1 or delta >= 1:
+            return (self.epsilon, delta) if len(every) == 1 else (math.inf, delta)
+        added = math.fsum(certificate.epsilon for certificate in every)
+        events = [event for certificate in every for event in certificate.promised()]
+        if not math.isfinite(added):
+            return math.inf, delta
+        return min(added, compose(events, delta, cache=False).epsilon), delta
 
     @property
     def unsafe(self) -> tuple[str, ...]:

@@ -278,7 +278,7 @@ class PoissonGaussianStep:
     def release(self, gradients: ArrayLike, budget: Budget) -> Floats:
         """The noisy sum of clipped gradients of a batch (records x parameters; an empty batch is one). Safe to
         publish."""
-        vectors = _matrix(gradients, empty_allowed=True)
+        vectors = _matrix(gradients)
         width = ClippedSum(self.clip, self.noise_multiplier, self.grid).sensitivity(vectors.shape[1])
         noise = "continuous" if self.grid is None else "discrete"
         budget.charge(SubsampledGaussianEvent(self.noise_multiplier, self.sampling_rate, noise=noise))
@@ -321,9 +321,10 @@ def _whole(counts: ArrayLike) -> Ints:
     return array.astype(np.int64)
 
 
-def _matrix(rows: ArrayLike, *, empty_allowed: bool = False) -> Floats:
+def _matrix(rows: ArrayLike) -> Floats:
+    """Records x dimensions. There may be no record: whether one is left must not decide whether there is a release."""
     array = np.asarray(rows, dtype=np.float64)
-    if array.ndim != 2 or array.shape[1] == 0 or (len(array) == 0 and not empty_allowed):
+    if array.ndim != 2 or array.shape[1] == 0:
         raise InputError(f"expected records x dimensions, got an array of shape {array.shape}.")
     if not np.all(np.isfinite(array)):
         row, column = (int(i[0]) for i in np.nonzero(~np.isfinite(array)))

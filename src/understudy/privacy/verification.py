@@ -8,7 +8,9 @@ Proven, from the certificate's own text and without the data:
 - for a run under a filter: the events stay within the stated limit at the stated order, the limit is the one that is
   promised, and, where the events allow to tell, the order is the one that this limit would have chosen;
 - the neighbouring relation, the unit and the first thing that is always public are the ones this version promises;
-- nothing is marked unsafe, and the noise is not said to come from a seed.
+- nothing is marked unsafe, and the noise is not said to come from a seed;
+- for a release that builds on another (a schema that was paid for): all of this for that one too, and the stated total is
+  what both cost together.
 
 Not proven, by this or any other reading of the certificate:
 
@@ -51,6 +53,7 @@ def verify(certificate: Certificate) -> float:
     filtered = certificate.body["accounting"]["basis"] == "filter"
     epsilon = _filter(certificate) if filtered else _composition(certificate)
     _gaussian(certificate)
+    _together(certificate)
     return epsilon
 
 
@@ -126,6 +129,26 @@ def _composition(certificate: Certificate) -> float:
     if not math.isfinite(found) or abs(found - certificate.epsilon) > slack(certificate, found, certificate.epsilon):
         raise InputError(f"the events give epsilon {found:.6g}, the certificate states {certificate.epsilon:.6g}.")
     return found
+
+
+def _together(certificate: Certificate) -> None:
+    earlier, stated = certificate.earlier(), certificate.body.get("total")
+    if bool(earlier) != (stated is not None):
+        raise InputError("`builds_on` and `total` belong together: one of them was struck out.")
+    if stated is None:
+        return
+    for other in earlier:
+        try:
+            verify(other.alone())
+        except InputError as error:
+            raise InputError(f"what it builds on does not hold: {error}") from None
+    epsilon, delta = certificate.total()
+    said = math.inf if stated["epsilon"] is None else float(stated["epsilon"])
+    if not math.isfinite(epsilon) or abs(epsilon - said) > slack(certificate, epsilon) or delta != stated["delta"]:
+        raise InputError(
+            f"with what it builds on it costs ({epsilon:.6g}, {delta:.6g}); the certificate states a total of "
+            f"({said:.6g}, {stated['delta']:.6g})."
+        )
 
 
 def _gaussian(certificate: Certificate) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -13,6 +14,14 @@ from understudy.errors import InputError
 from understudy.privacy import Budget, Certificate, Sanitised
 from understudy.release.bundle import Bundle, check_target, write_bundle
 from understudy.release.settings import as_json, check_settings, from_names
+from understudy.tables import Schema
+
+
+def paid_before(schema: Schema | None) -> list[Certificate]:
+    """The certificate that a schema carries, if it was looked at in the rows and paid for."""
+    if schema is None or schema.certificate is None:
+        return []
+    return [Certificate.parse(json.dumps(dict(schema.certificate)), where="the certificate of the schema")]
 
 
 class Estimator(BaseEstimator):
@@ -58,10 +67,20 @@ class Estimator(BaseEstimator):
         """Refuse a setting beyond its limit, before anything is looked at. Methods add what ties settings together."""
         check_settings(self)
 
+    @property
+    def keeps_a_budget(self) -> bool:
+        """Whether the run keeps to an epsilon that is fixed beforehand, so that a budget or a ledger can be charged."""
+        return self.private and getattr(self, "mode", None) != "as-published"
+
     def _budget(self, given: Budget | None) -> Budget:
         """The budget to charge: the one that was given, or one of its own."""
         if not self.private:
             return Budget(1.0, 1e-5)  # never charged: there is nothing that a method without privacy could pay for
+        if given is not None and not self.keeps_a_budget:
+            raise InputError(
+                'a run with `mode="as-published"` has no epsilon that holds beforehand, so there is nothing true to charge a '
+                "`budget` with. Leave it out, and treat what the run makes as private; or take a mode that keeps to one."
+            )
         if given is None:
             return Budget(self.epsilon, self.delta, unsafe_noise_seed=self.unsafe_noise_seed)
         if self.unsafe_noise_seed is not None and given.unsafe_noise_seed != self.unsafe_noise_seed:
@@ -85,8 +104,12 @@ class Estimator(BaseEstimator):
         unit: str = "row",
         sanitised: Sanitised | None = None,
         unsafe: Sequence[str] = (),
+        schema: Schema | None = None,
     ) -> None:
-        """Write the certificate from what the budget was charged; `public` is what is assumed to be public already."""
+        """Write the certificate from what the budget was charged; `public` is what is assumed to be public already.
+
+        A `schema` that was itself bought from the rows is named with its cost.
+        """
         self.certificate_ = Certificate.from_budget(
             budget,
             release={"kind": kind, "method": self.method, **facts},
@@ -94,6 +117,7 @@ class Estimator(BaseEstimator):
             sanitised=sanitised,
             unsafe=list(unsafe),
             unit=unit,
+            builds_on=paid_before(schema),
         )
 
     def _certify_unprotected(self, kind: str, facts: dict[str, Any], reason: str) -> None:

@@ -94,9 +94,12 @@ class TableGenerator(Estimator):
         progress: Callable[[Progress], None] | None = None,
         checkpoint_seconds: float = 60.0,
         typed: bool = True,
+        strict: bool = False,
     ) -> Self:
         """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
 
+        No table is refused for what its rows say: cells that do not fit are missing, "other" or clipped, and a row without
+        a target is blank. `strict` refuses instead, and whoever learns of the refusal learns something about the rows.
         `typed=False` says that text columns may stand for anything, as in a CSV file without types.
         `budget` may hold earlier charges for the same data. A method that takes long keeps checkpoints in `workspace`,
         a folder named `*.private`; with `resume` the run in it goes on. Ctrl-C ends such a run after the current
@@ -107,7 +110,7 @@ class TableGenerator(Estimator):
             raise InputError(
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
             )
-        table, present, declared, goal = check_table(frame, target, schema)
+        table, present, declared, goal = check_table(frame, target, schema, strict=strict)
         self._check_rows(len(present))
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget)
@@ -144,6 +147,7 @@ class TableGenerator(Estimator):
                 [rows.assumed_public],
                 sanitised=learnt.sanitised,
                 unsafe=learnt.unsafe,
+                schema=rows.declared,
             )
         return self
 
@@ -156,8 +160,11 @@ class TableGenerator(Estimator):
         if self.random_state is None:
             raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
         hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
-        names = list(table.columns) if declared is None else list(declared.names)
-        digest = hashing.hash_pandas_object(table[names], index=False).to_numpy()
+        if (
+            declared is not None and not declared.missing()
+        ):  # then the same rows may be text in one file and typed in another
+            table = Coordinates.declared(declared, len(table)).settled(table, np.random.default_rng(0))
+        digest = hashing.hash_pandas_object(table, index=False).to_numpy()
         said = {} if declared is None else declared.to_dict()
         identity = {**self._settings(), "method": self.method, "rows": len(table), **said}
         return Workspace(path, identity, digest, resume=resume)

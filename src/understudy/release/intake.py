@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from understudy.errors import InputError
 from understudy.privacy import Budget
 from understudy.release.driver import Run
-from understudy.tables import Encoder, Schema, validate_frame
+from understudy.tables import Column, Encoder, Schema, read_table, validate_frame
 from understudy.tables.aside import without_aside
-from understudy.tables.coordinates import Coordinates, known_columns
-from understudy.tables.io import Table, as_frame
+from understudy.tables.coordinates import Coordinates, Known, RowChances, declared, known_columns, read_column
+from understudy.tables.io import PrivateTable, Table, as_frame, column_of, read_private
 from understudy.tables.schema import SchemaLike
 from understudy.tables.written import as_moments
 
@@ -69,6 +71,10 @@ class Intake:
         """Public randomness of one place in the run; never that of the noise."""
         return np.random.default_rng([self.seed, *path])
 
+    def chances(self, *path: int) -> RowChances:
+        """Public randomness for each row of `frame`, which no other row moves."""
+        return RowChances(self.rng(*path), self.present)
+
     @property
     def assumed_public(self) -> str:
         """What the certificate says was known of the columns before the look."""
@@ -78,25 +84,71 @@ class Intake:
 
 
 def check_table(
-    frame: Table, target: str | None, schema: SchemaLike
+    frame: Table, target: str | None, schema: SchemaLike, *, strict: bool = False, empty_allowed: bool = False
 ) -> tuple[pd.DataFrame, np.ndarray, Schema | None, str | None]:
     """Looks at private rows: those that are not blank, where they stand, what is declared of them, and the target.
 
-    A table with a complete schema must fit it. Of any other nothing is refused but by its names and types: what its
-    columns hold is looked at later, and paid for. Nothing is charged.
+    A table is refused for its names and types alone. A row without any cell is blank, and so is one without a target, or
+    with one that is none of the declared classes. What else does not fit is settled later, cell by cell. With `strict` a
+    table that does not fit what is declared is refused, which tells something about its rows. Nothing is charged.
     """
     schema = Schema.of(schema)
-    table = as_moments(without_aside(as_frame(frame), schema), schema)
+    table = as_moments(without_aside(as_frame(frame, empty_allowed=empty_allowed), schema), schema)
     target = target if target is not None or schema is None else schema.target
-    known_columns(table, schema, target)
-    names = list(table.columns) if schema is None else list(schema.names)
-    present = np.any(np.asarray(table[names].notna(), dtype=bool), axis=1, keepdims=True)[:, 0]
-    rows = table if present.all() or not present.any() else table.loc[present].reset_index(drop=True)
+    known = known_columns(table, schema, target)
     if schema is not None:
-        schema = schema if target is None else schema.with_target(target)
-        if not schema.missing() and set(schema.names) == set(table.columns):
-            validate_frame(rows, schema)
-    return rows, present if present.any() else np.ones_like(present), schema, target
+        schema = schema.with_target(target if target in schema else None)
+    if strict:
+        require_fit(table, schema, target)
+    present = np.any(np.asarray(table.notna(), dtype=bool), axis=1, keepdims=True)[:, 0]
+    goal = next((column for column in known if column.target), None)
+    if goal is not None:
+        present &= _readable(column_of(table, goal.name), goal)
+    rows = table if present.all() else table.loc[present].reset_index(drop=True)
+    return rows, present, schema, target
+
+
+def read_rows(
+    path: Path, schema: Schema | None, target: str | None, *, strict: bool, empty_allowed: bool = False
+) -> PrivateTable:
+    """Looks at private rows: those of a file. With `strict` they must fit what is declared, as for `check_table`."""
+    if strict:
+        require_fit(read_table(path), schema, target)
+    return read_private(path, empty_allowed=empty_allowed)
+
+
+def require_fit(table: Table, schema: Schema | None, target: str | None) -> None:
+    """Looks at private rows, and refuses those that do not fit what is declared; whoever sees the refusal learns of them."""
+    frame = as_moments(without_aside(as_frame(table), schema), schema)
+    said = {} if schema is None else {column.name: column for column in schema}
+    drafted = Schema.draft(frame, target)
+    whole = Schema(tuple(said.get(column.name, column) for column in drafted), target)
+    try:
+        validate_frame(frame, whole)
+    except InputError as error:
+        raise InputError(
+            f"{error} (Refused because of `strict`; without it such cells and rows are left out.)"
+        ) from None
+
+
+def with_classes(frame: pd.DataFrame, schema: Schema | None, target: str) -> Schema:
+    """What is public, and that the target is a class: whoever asks for classes says so, whatever its values look like."""
+    if schema is not None and target in schema:
+        return schema
+    truth = isinstance(column_of(frame, target).dtype, pd.BooleanDtype)
+    goal = Column(target, "boolean" if truth else "categorical")
+    return (
+        Schema((goal,), target) if schema is None else replace(schema, columns=(*schema.columns, goal), target=target)
+    )
+
+
+def _readable(series: pd.Series, goal: Known) -> np.ndarray:
+    """Private. Which rows have a target: one that is declared, or any at all where the classes are not."""
+    there = series.notna().to_numpy(dtype=bool)
+    if not goal.complete:
+        return there
+    described = replace(declared(goal), nullable=True)
+    return there & ~np.isnan(read_column(series, described, np.random.default_rng(0)))
 
 
 def take_in(rows: Intake, share: float) -> Intake:
@@ -105,7 +157,8 @@ def take_in(rows: Intake, share: float) -> Intake:
     The rows that come back fit the schema, whatever they said before.
     """
     if not rows.estimated:
-        return rows
+        fitting = Coordinates.declared(rows.schema, len(rows))
+        return replace(rows, frame=fitting.settled(rows.frame, rows.chances(7)))
     if share <= 0:
         said = Schema.draft(rows.frame, rows.target) if rows.declared is None else rows.declared
         said.require_complete()
@@ -126,4 +179,4 @@ def take_in(rows: Intake, share: float) -> Intake:
 
     plain = json.loads(rows.run.prelude("coordinates", rows.budget, draw).tobytes())
     coordinates = Coordinates.from_dict(plain)
-    return replace(rows, frame=coordinates.settled(rows.frame, rows.rng(7)), coordinates=coordinates)
+    return replace(rows, frame=coordinates.settled(rows.frame, rows.chances(7)), coordinates=coordinates)

@@ -78,7 +78,7 @@ def spending_of(
 ) -> Any:
     """`spending` for an estimator: its epsilon and delta are what is set aside."""
     check_ledger_options(ledger, dataset)
-    if ledger is not None and (not estimator.private or getattr(estimator, "mode", None) == "as-published"):
+    if ledger is not None and not estimator.keeps_a_budget:
         raise InputError(
             "--ledger: such a run has no epsilon that holds beforehand, so there is nothing true to book. Leave --ledger "
             "out, and treat what it makes as private; or take a method and a mode that keep to a budget."

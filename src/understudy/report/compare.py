@@ -1,7 +1,7 @@
-"""Synthetic rows beside real test rows, column by column, for the figures of the page.
+"""Synthetic rows beside real ones, column by column, for the figures of the page.
 
-The real side is the test table that was handed in, and nothing else. It is shown as it is; the page says that
-this is not covered by the promise.
+The real side is the test table that was handed in, shown as it is; the page says that this is not covered by the promise.
+Without one it is what the release itself tells of how the private columns are spread, with noise and paid for.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from understudy.tables import Column, Schema
+from understudy.tables import Column, Coordinates, Schema
+from understudy.tables.coordinates.rows import draw
 
 Values: TypeAlias = Any  # a pandas Series; its stubs know a column of a frame as many things
 SHOWN_COLUMNS = 12
 _BINS = 20
 _CATEGORIES = 8
 _CORRELATED = 16
+_MARGINAL_ROWS = 4000
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,27 @@ def column_figures(schema: Schema, synthetic: pd.DataFrame, real: pd.DataFrame |
     """The target first, then the columns in their order."""
     columns = sorted(schema.columns, key=lambda c: c.name != schema.target)
     return [
-        _figure(column, synthetic[column.name], None if real is None else real[column.name])
+        _figure(column, synthetic[column.name], None if real is None or column.name not in real else real[column.name])
         for column in columns
-        if column.name in synthetic and (real is None or column.name in real)
+        if column.name in synthetic
     ]
+
+
+def released_marginals(coordinates: Coordinates | None) -> pd.DataFrame | None:
+    """A table that is spread, column by column, as the release says that the private rows are; None if it does not say.
+
+    What was released holds noise, and is covered by the promise. How columns go together is not in it.
+    """
+    told = () if coordinates is None else tuple(c for c in coordinates if "spread" in c.paid and c.found)
+    if not told:
+        return None
+    chances = (np.arange(_MARGINAL_ROWS) + 0.5) / _MARGINAL_ROWS
+    cells = np.column_stack([draw(column, chances) for column in told])
+    for place, column in enumerate(told):
+        lacking = round(column.missing * _MARGINAL_ROWS) if column.nullable else 0
+        # Spread over the quantiles, so that what is left is still spread as it was.
+        cells[np.linspace(0, _MARGINAL_ROWS - 1, lacking).astype(np.int64), place] = np.nan
+    return Coordinates(told, _MARGINAL_ROWS).frame(cells)
 
 
 def _figure(column: Column, made: Values, real: Values | None) -> ColumnFigure:

@@ -93,7 +93,7 @@ class Total:
 
 def total(releases: Sequence[Release]) -> Total:
     """All events composed, not the epsilons of the certificates added up; releases that cost nothing more left out."""
-    paid = [r.certificate for r, nothing in zip(releases, free(releases), strict=True) if not nothing]
+    paid = _once([r.certificate for r, nothing in zip(releases, free(releases), strict=True) if not nothing])
     delta = min(1.0, math.fsum(c.delta for c in paid))
     added = math.fsum(c.epsilon for c in paid) if all(math.isfinite(c.epsilon) for c in paid) else math.inf
     if len(paid) == 1 or math.isinf(added) or delta >= 1:
@@ -102,6 +102,17 @@ def total(releases: Sequence[Release]) -> Total:
     events = [event for certificate in paid for event in certificate.promised()]
     epsilon = min(added, compose(events, delta, cache=False).epsilon)
     return Total(epsilon, delta, added, trade_off(events, (epsilon, delta)))
+
+
+def _once(certificates: Sequence[Certificate]) -> list[Certificate]:
+    """The certificates, and what they build on: a schema that several releases use was paid for once."""
+    every = [*certificates, *(earlier for certificate in certificates for earlier in certificate.earlier())]
+    found: dict[str, Certificate] = {}
+    for place, certificate in enumerate(every):
+        known = place >= len(certificates)  # releases of the list are told apart by `free`
+        found.setdefault(str(certificate.body.get("run", place)) if known else f"release {place}", certificate)
+    runs = {str(certificate.body.get("run")) for certificate in certificates}
+    return [certificate for name, certificate in found.items() if name not in runs]
 
 
 def shares(certificate: Certificate) -> list[Share]:

@@ -78,7 +78,13 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
     if release.schema is None or release.path.is_file():
         return None
     from understudy.registry import load
-    from understudy.report.compare import SHOWN_COLUMNS, as_schema_says, column_figures, correlations
+    from understudy.report.compare import (
+        SHOWN_COLUMNS,
+        as_schema_says,
+        column_figures,
+        correlations,
+        released_marginals,
+    )
     from understudy.tables import read_table
 
     model = load(release.path)
@@ -91,11 +97,13 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
                 f"the test table {test} has no column {missing[0]!r}, which the release {release.path} has."
             )
         real = as_schema_says(release.schema, table)
-    columns = column_figures(release.schema, synthetic, real)
+    told = released_marginals(getattr(model, "coordinates_", None)) if real is None else None
+    columns = column_figures(release.schema, synthetic, real if told is None else told)
     together = correlations(release.schema, synthetic, real)
     shown_columns = []
     for column in columns[:SHOWN_COLUMNS]:
-        label = f"Distribution of {shown(column.name)}, synthetic" + (" and real." if column.real else ".")
+        beside = "" if not column.real else " and real" if told is None else " and as it was released"
+        label = f"Distribution of {shown(column.name)}, synthetic{beside}."
         bars = None
         if column.labels is not None:
             real_shares = column.real or (None,) * len(column.labels)
@@ -118,6 +126,7 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
         "kind": words.release_words(release.kind, release.method)[0],
         "rows": len(synthetic),
         "real_rows": None if real is None else len(real),
+        "released": told is not None,
         "columns": shown_columns,
         "more": len(columns) - len(shown_columns),
         "mean_distance": None

@@ -13,10 +13,9 @@ from understudy.tables.column import KINDS, OTHER, Column
 from understudy.tables.schema import Schema
 
 if TYPE_CHECKING:
-    from understudy.tables.bounds import estimate_schema, settle_target
     from understudy.tables.coordinates import Coordinates
     from understudy.tables.encoder import Coded, Encoder, Group
-    from understudy.tables.io import Table, check_table_path, read_table, write_table
+    from understudy.tables.io import PrivateTable, Table, check_table_path, read_private, read_table, write_table
     from understudy.tables.validate import validate_frame
 
 _HOMES = {
@@ -24,11 +23,11 @@ _HOMES = {
     "Coordinates": "coordinates",
     "Encoder": "encoder",
     "Group": "encoder",
+    "PrivateTable": "io",
     "Table": "io",
     "check_table_path": "io",
-    "estimate_schema": "bounds",
+    "read_private": "io",
     "read_table": "io",
-    "settle_target": "bounds",
     "validate_frame": "validate",
     "write_table": "io",
 }
@@ -41,13 +40,13 @@ __all__ = [
     "Coordinates",
     "Encoder",
     "Group",
+    "PrivateTable",
     "Schema",
     "Table",
     "check_table_path",
     "check_writable",
-    "estimate_schema",
+    "read_private",
     "read_table",
-    "settle_target",
     "validate_frame",
     "write_table",
 ]

@@ -1,15 +1,17 @@
-"""CSV text to an Arrow table, with errors that name the place in the file."""
+"""CSV text to an Arrow table: public files with errors that name the place, private ones with none for what rows say."""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import gzip
+import io
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
@@ -20,23 +22,19 @@ LONGEST_LINE = 16 * 2**20
 _BLOCK_LIMIT = 2**31 - 1
 
 
-def read_csv(path: Path, *, typed: bool = True) -> pa.Table:
-    """The table in a UTF-8, comma-separated file with a header line, .csv or .csv.gz.
+def read_csv(path: Path) -> pa.Table:
+    """The table in a UTF-8, comma-separated file with a header line, .csv or .csv.gz. For rows that are public.
 
-    Types are inferred from the whole file, so that a late surprise makes a column text instead of an error; without
-    `typed` all columns are text.
+    Types are inferred from the whole file, so that a late surprise makes a column text instead of an error.
     """
     size = _scan(path)
     try:
-        types = None if typed else dict.fromkeys(_header(path), pa.string())
         return arrow_csv.read_csv(
             path,
             # One thread: only then does a parse error know its row.
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=min(size + 1, _BLOCK_LIMIT)),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(
-                null_values=list(MISSING), strings_can_be_null=True, column_types=types
-            ),
+            convert_options=arrow_csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True),
         )
     except pa.ArrowInvalid as error:
         message = str(error)
@@ -51,10 +49,125 @@ def read_csv(path: Path, *, typed: bool = True) -> pa.Table:
         raise InputError(f"{path}: this is not a CSV table: {message}.") from None
 
 
+def read_private_csv(path: Path) -> tuple[pa.Table, int]:
+    """Looks at private rows: every cell as text, and how many lines could not be read, which is private too.
+
+    Only the header can be refused. A line with too few or too many cells, or with bytes that are no text, is a blank row,
+    in its place. What a column holds is not told from the rows: that is looked at later, and paid for.
+    """
+    size, zeros, long = _measure(path)
+    names = _header(path)
+    ragged: list[int] = []
+
+    def blank(row: arrow_csv.InvalidRow) -> str:
+        ragged.append(row.number - 2)  # the header is row 1
+        return "skip"
+
+    try:
+        table = arrow_csv.read_csv(
+            _without_long_lines(path) if long else path,
+            read_options=arrow_csv.ReadOptions(use_threads=False, block_size=min(size + 1, _BLOCK_LIMIT)),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=blank),
+            convert_options=arrow_csv.ConvertOptions(
+                null_values=list(MISSING), strings_can_be_null=True, column_types=dict.fromkeys(names, pa.binary())
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: this is not a CSV table: {error}.") from None
+    if set(table.column_names) != set(names):
+        raise InputError(
+            f"{path}: the header line cannot be told into names. Write it plainly, with commas between them."
+        )
+    unread = _unreadable(table, zeros)
+    there = np.ones(len(table) + len(ragged), dtype=bool)
+    there[ragged] = False
+    at = np.zeros(len(there), dtype=np.int64)
+    at[there] = np.arange(len(table))
+    there[there] = ~unread
+    index = pa.array(at, mask=~there)  # a place without an index is a row without a cell
+    columns = table.columns if there.all() else [column.take(index) for column in table.columns]
+    texts = [column.cast(pa.string()) for column in columns]
+    return pa.table(texts, names=table.column_names), int(np.count_nonzero(~there))
+
+
+def _unreadable(table: pa.Table, zeros: bool) -> np.ndarray:
+    """Private. Which rows hold bytes that are no UTF-8, or a zero byte, if there is any."""
+    bad = np.zeros(len(table), dtype=bool)
+    for column in table.columns:
+        try:
+            column.cast(pa.string())
+            suspect = zeros
+        except pa.ArrowInvalid:
+            suspect = True
+        if suspect:
+            bad |= np.array([not _is_text(cell) for cell in column.to_pylist()], dtype=bool)
+    return bad
+
+
+def _is_text(cell: bytes | None) -> bool:
+    try:
+        return cell is None or "\0" not in cell.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _measure(path: Path) -> tuple[int, bool, bool]:
+    """How many bytes there are, whether any is zero, and whether a line is too long, after a look at the beginning."""
+    size, zeros, long = 0, False, False
+    for chunk in _chunks(path):
+        if size == 0:
+            _check_start(path, chunk)
+            _refuse_long(path, chunk, size)
+        zeros |= b"\0" in chunk
+        long |= _endless(chunk)
+        size += len(chunk)
+    if size == 0:
+        raise InputError(f"{path} is empty: there is not even a header line.")
+    return size, zeros or long, long
+
+
+def _without_long_lines(path: Path) -> io.BytesIO:
+    """Private. The file with a zero byte in place of each line that is too long to be a row: it is then a blank one."""
+    kept, line, long = io.BytesIO(), bytearray(), False
+    for chunk in _chunks(path):
+        for piece in chunk.splitlines(keepends=True):
+            long = long or len(line) + len(piece) > LONGEST_LINE
+            line = bytearray() if long else line + piece
+            if piece.endswith((b"\n", b"\r")):
+                kept.write(b"\0\n" if long else line)
+                line, long = bytearray(), False
+    kept.write(b"\0" if long else line)
+    kept.seek(0)
+    return kept
+
+
+def _endless(chunk: bytes) -> bool:
+    """Whether a line goes on for a whole chunk: one longer than two of them does."""
+    return len(chunk) == LONGEST_LINE and b"\n" not in chunk and b"\r" not in chunk
+
+
+def _refuse_long(path: Path, chunk: bytes, size: int) -> None:
+    if _endless(chunk):
+        raise InputError(
+            f"{path}: a line of more than {LONGEST_LINE >> 20} MB (no end of line after byte {size}). "
+            "A CSV has one line for each row; is this another kind of file?"
+        )
+
+
 def _header(path: Path) -> list[str]:
     opener = gzip.open if path.name.lower().endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        return next(csv.reader(file), [])
+    # What is no text after the header must not be met here: the file is decoded in pieces.
+    with opener(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        try:
+            names = next((line for line in csv.reader(file) if line), [])
+        except csv.Error:
+            names = ["\0"]
+    if any("\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name) for name in names):
+        raise InputError(
+            f"{path}: the header line is not UTF-8 text. Text from spreadsheets is often Windows-1252. "
+            + _convert("WINDOWS-1252")
+        )
+    return names
 
 
 def _scan(path: Path) -> int:
@@ -64,12 +177,7 @@ def _scan(path: Path) -> int:
     for chunk in _chunks(path):
         if size == 0:
             _check_start(path, chunk)
-        # A line longer than two chunks has at least one whole chunk without an end of line.
-        if len(chunk) == LONGEST_LINE and b"\n" not in chunk and b"\r" not in chunk:
-            raise InputError(
-                f"{path}: a line of more than {LONGEST_LINE >> 20} MB (no end of line after byte {size}). "
-                "A CSV has one line for each row; is this another kind of file?"
-            )
+        _refuse_long(path, chunk, size)
         if (nul := chunk.find(b"\0")) >= 0:
             raise InputError(
                 f"{path}: a zero byte at offset {size + nul}; this is not text. Is it another kind of file?"

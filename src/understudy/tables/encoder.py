@@ -153,7 +153,7 @@ class Encoder:
         )
 
     def _frame(self, table: Table) -> pd.DataFrame:
-        frame = as_frame(table)
+        frame = as_frame(table, empty_allowed=True)
         if absent := [name for name in self.schema.names if name not in frame.columns]:
             raise InputError(
                 f"the table lacks {listed(absent)}, which the schema has.{did_you_mean(absent[0], frame.columns)}"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
@@ -15,13 +18,11 @@ from pyarrow import feather, parquet
 from understudy.errors import InputError
 from understudy.files import check_writable, whole_file
 from understudy.tables import formats
-from understudy.tables.csv_file import read_csv
+from understudy.tables.csv_file import read_csv, read_private_csv
 from understudy.tables.written import plain_times
 from understudy.wording import did_you_mean, listed
 
-if TYPE_CHECKING:
-    from understudy.tables.schema import Schema
-
+_UNTYPED = (".csv", ".csv.gz")
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".feather", ".arrow")
 
 
@@ -35,18 +36,18 @@ class ArrowStream(Protocol):
 Table: TypeAlias = pd.DataFrame | ArrowStream
 
 
-def read_table(
-    source: str | os.PathLike[str] | Table, *, typed: bool = True, empty_allowed: bool = False
-) -> pd.DataFrame:
+def read_table(source: str | os.PathLike[str] | Table, *, empty_allowed: bool = False) -> pd.DataFrame:
     """A pandas frame from a path (.csv, .csv.gz, .parquet, .feather) or from a pandas, polars or pyarrow table.
 
-    In CSV a value is missing where it is empty, NA or NaN. Whole numbers stay whole where some are missing. With
-    `typed=False` a CSV's columns are all text: their types could only be told from the rows.
+    In CSV a value is missing where it is empty, NA or NaN, and types are told from the rows. Whole numbers stay whole where
+    some are missing. A private file is better read by `read_private`, which refuses nothing for what its rows say.
     """
     if (other := formats.as_source(source)) is not None:
         return _checked(_from_arrow(formats.read(other), str(other)), str(other), empty_allowed)
     if isinstance(source, str | os.PathLike):
-        return _read_file(Path(source), typed, empty_allowed)
+        path = Path(source)
+        frame = _from_arrow(_read_file(path, read_csv), str(path))
+        return _checked(frame, str(path), empty_allowed)
     return as_frame(source, empty_allowed=empty_allowed)
 
 
@@ -54,17 +55,41 @@ def has_types(path: str | os.PathLike[str]) -> bool:
     """Whether a file of this kind says the types of its columns; in a CSV they could only be told from the rows."""
     if (other := formats.as_source(path)) is not None:
         return formats.has_types(other)
-    return _suffix(Path(path)) not in (".csv", ".csv.gz")
+    return _suffix(Path(path)) not in _UNTYPED
 
 
-def read_for(path: str | os.PathLike[str], schema: Schema | None) -> tuple[pd.DataFrame, bool]:
-    """A private table, and whether the types of its columns are public: said by the file, or by a schema of all columns.
+@dataclass(frozen=True)
+class PrivateTable:
+    """Private. The rows of a file; whether the file says the types of its columns; how many lines could not be read.
 
-    Types that only the rows could tell are not told from them: such a file is read as text, and what its columns are is
-    looked at later, and paid for.
+    In a file without types every cell is text. A line that could not be read is a row without any cell, in its place.
     """
-    typed = has_types(path) or (schema is not None and not schema.missing())
-    return read_table(path, typed=typed), typed
+
+    frame: pd.DataFrame
+    typed: bool
+    unreadable: int = 0
+
+
+def read_private(path: str | os.PathLike[str], *, empty_allowed: bool = False) -> PrivateTable:
+    """Looks at private rows. A file is refused for its header, its types or its form as a whole, never for what a row says."""
+    if (other := formats.as_source(path)) is not None:
+        frame = _checked(_from_arrow(formats.read(other), str(other)), str(other), empty_allowed)
+        return PrivateTable(_with_missing_truths(frame), formats.has_types(other))
+    file, unreadable = Path(path), 0
+
+    def csv(path: Path) -> pa.Table:
+        nonlocal unreadable
+        table, unreadable = read_private_csv(path)
+        return table
+
+    frame = _checked(_from_arrow(_read_file(file, csv), str(file)), str(file), empty_allowed)
+    return PrivateTable(_with_missing_truths(frame), has_types(file), unreadable)
+
+
+def _with_missing_truths(frame: pd.DataFrame) -> pd.DataFrame:
+    """Whether any truth value is missing must not choose its type."""
+    truths = {name: "boolean" for name, dtype in frame.dtypes.items() if dtype == np.dtype(bool)}
+    return frame.astype(truths) if truths else frame
 
 
 def as_frame(table: Table, *, empty_allowed: bool = False) -> pd.DataFrame:
@@ -94,7 +119,7 @@ def write_table(table: Table, path: str | os.PathLike[str]) -> None:
     suffix = check_table_path(path)
     frame = as_frame(table)
     with whole_file(path) as temporary:
-        if suffix in (".csv", ".csv.gz"):
+        if suffix in _UNTYPED:
             _write_csv(frame, temporary, "gzip" if suffix == ".csv.gz" else None)
         elif suffix in (".parquet", ".pq"):
             parquet.write_table(_to_arrow(frame), temporary)
@@ -131,21 +156,20 @@ def _suffix(path: Path) -> str:
     )
 
 
-def _read_file(path: Path, typed: bool, empty_allowed: bool) -> pd.DataFrame:
+def _read_file(path: Path, csv: Callable[[Path], pa.Table]) -> pa.Table:
     suffix = _suffix(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file.")
     try:
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty.")
-        if suffix in (".csv", ".csv.gz"):
-            table = read_csv(path, typed=typed)
-        elif suffix in (".parquet", ".pq"):
+        if suffix in _UNTYPED:
+            return csv(path)
+        if suffix in (".parquet", ".pq"):
             # ParquetFile reads one file; read_table would look for partitions in the folders' names.
             with parquet.ParquetFile(path) as file:
-                table = file.read()
-        else:
-            table = feather.read_table(os.fspath(path))
+                return file.read()
+        return feather.read_table(os.fspath(path))
     except FileNotFoundError:
         raise InputError(f"there is no file {path}.{_neighbour(path)}") from None
     except pa.ArrowException as error:
@@ -153,7 +177,6 @@ def _read_file(path: Path, typed: bool, empty_allowed: bool) -> pd.DataFrame:
         raise InputError(f"{path} is not a whole {suffix} file: {reason}. Copy or make it again.") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
-    return _checked(_from_arrow(table, str(path)), str(path), empty_allowed)
 
 
 def _neighbour(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 Every method encodes its table by a schema, so that no minimum, maximum or list of categories is taken from the data
 unpaid (that leak is the most common one in public code of these methods). What the schema says counts as public: it may
-come from a codebook, from a law of nature, or from `understudy.tables.estimate_schema`, which pays for it.
+come from a codebook, from a law of nature, or from `understudy schema init --epsilon`, which pays for it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ class Schema:
     """The columns of a table in their order, and which of them is to be predicted.
 
     `aside` are columns that are not learnt (`kind: id`, `text` or `drop`); they are no part of `columns` and `names`.
+    `certificate` is that of a schema which was looked at in the rows and paid for: whatever is made with it names it, and
+    states what both cost together.
     """
 
     columns: tuple[Column, ...]
     target: str | None = None
     aside: tuple[Aside, ...] = field(default=(), kw_only=True)
+    certificate: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence):
@@ -68,7 +71,7 @@ class Schema:
         """The same schema without its target."""
         if self.target is None:
             return self
-        return Schema(tuple(column for column in self.columns if column.name != self.target))
+        return replace(self, columns=[c for c in self.columns if c.name != self.target], target=None)
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
@@ -106,8 +109,8 @@ class Schema:
             raise InputError(
                 f"the schema does not say the {gaps}. Taking them from the data would leak it. Either write them in "
                 "the schema (they must be public knowledge: a codebook, a natural limit), or spend a share of epsilon "
-                "on estimating them (`understudy schema init DATA --epsilon 0.1`, or "
-                "`understudy.tables.estimate_schema`)."
+                "on looking at them (`understudy schema init DATA --epsilon 0.1`, or "
+                "`understudy.tables.Coordinates.release`)."
             )
 
     @classmethod
@@ -152,12 +155,13 @@ class Schema:
         columns = [column.to_dict() for column in self.columns]
         for column in sorted(self.aside, key=lambda column: column.place):
             columns.insert(column.place, column.to_dict())
-        return plain | {"columns": columns}
+        plain["columns"] = columns
+        return plain if self.certificate is None else plain | {"certificate": dict(self.certificate)}
 
     @classmethod
     def from_dict(cls, plain: object, *, where: str = "schema") -> Schema:
         """The schema that `to_dict` wrote. Unknown keys are refused: a misspelt `bounds` must not become no bounds."""
-        given = _keys(plain, ("version", "target", "columns"), where)
+        given = _keys(plain, ("version", "target", "columns", "certificate"), where)
         if "version" not in given:
             raise InputError(f"{where}: `version` is missing; write `version: {VERSION}`.")
         if given["version"] != VERSION or isinstance(given["version"], bool):
@@ -185,7 +189,8 @@ class Schema:
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
         try:
-            return cls(tuple(parsed), given.get("target"), aside=tuple(aside))
+            certificate = _certificate(given.get("certificate"), where)
+            return cls(tuple(parsed), given.get("target"), certificate, aside=tuple(aside))
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 
@@ -223,6 +228,17 @@ class Schema:
         from understudy.tables.schema_file import write_schema_file
 
         write_schema_file(self.to_dict(), path)
+
+
+def _certificate(plain: object, where: str) -> Mapping[str, Any] | None:
+    """The certificate that a schema carries, whole and as it was written."""
+    if plain is None:
+        return None
+    import json
+
+    from understudy.privacy import Certificate
+
+    return Certificate.parse(json.dumps(plain), where=f"{where}, `certificate`").to_json()
 
 
 def _keys(plain: object, known: tuple[str, ...], where: str) -> dict[str, Any]:

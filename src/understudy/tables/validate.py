@@ -24,7 +24,7 @@ def validate_frame(table: Table, schema: Schema, target: str | None = None) -> t
     checked as far as it goes.
     """
     frame = as_moments(without_aside(as_frame(table), schema), schema)
-    _check_names(frame, schema)
+    check_names(frame, schema)
     target = schema.target if target is None else target
     if target is not None:
         _check_target(frame, schema[target])
@@ -34,7 +34,8 @@ def validate_frame(table: Table, schema: Schema, target: str | None = None) -> t
     return tuple(notes)
 
 
-def _check_names(frame: pd.DataFrame, schema: Schema) -> None:
+def check_names(frame: pd.DataFrame, schema: Schema) -> None:
+    """Refuse a table whose columns are not those of the schema; their names are public."""
     absent = [name for name in schema.names if name not in frame.columns]
     extra = [name for name in frame.columns if name not in schema]
     if absent:

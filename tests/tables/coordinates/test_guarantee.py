@@ -144,8 +144,8 @@ def test_the_charge_does_not_depend_on_what_is_found() -> None:
 
 
 def _types(table: pd.DataFrame) -> dict[str, object]:
-    """The same types with room for missing values."""
-    masked = {"member": "boolean", "class": "Int64"}
+    """The types that pandas gives the same columns once a value is missing."""
+    masked = {"member": object, "class": "float64"}
     return {name: masked.get(name, table[name].dtype) for name in table.columns}
 
 

@@ -20,7 +20,7 @@ from understudy.privacy import Budget, Certificate
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Run
 from understudy.release.estimator import Estimator
-from understudy.release.intake import Intake, check_table, take_in
+from understudy.release.intake import Intake, check_table, take_in, with_classes
 from understudy.tables.schema import SchemaLike
 
 Tell = Callable[[int, int], None]
@@ -114,15 +114,17 @@ class Distiller(Estimator):
         budget: Budget | None = None,
         progress: Tell | None = None,
         typed: bool = True,
+        strict: bool = False,
     ) -> Self:
         """Touches private data (`data`): a table with the name of its `target`, or an `ImageDataset`.
 
         What a table's schema does not say is paid for at a share of epsilon. `budget` may hold earlier charges for the
-        same data.
+        same data. No table is refused for what its rows say: cells that do not fit are missing, "other" or clipped, and a
+        row without a class is blank; `strict` refuses instead, which tells something about the rows.
         """
         self._check_settings()
         paying = self._budget(budget)
-        records = self._take_in(data, target, schema, paying, progress, typed)
+        records = self._take_in(data, target, schema, paying, progress, typed, strict)
         learnt = self.learn(records)
         self._ready(learnt.domain, learnt.support)
         images = isinstance(data, ImageDataset)
@@ -132,13 +134,21 @@ class Distiller(Estimator):
             release = {"kind": kind, "method": self.method, **facts}
             self.certificate_ = Certificate({**learnt.made_from.body, "release": release})
         elif self.private:
-            self._certify(paying, kind, facts, [records.public], unit="image" if images else "row")
+            said = None if records.rows is None else records.rows.declared
+            self._certify(paying, kind, facts, [records.public], unit="image" if images else "row", schema=said)
         else:
             self._certify_unprotected(kind, facts, self.unprotected)
         return self
 
     def _take_in(
-        self, data: Any, target: str | None, schema: SchemaLike, budget: Budget, tell: Tell | None, typed: bool
+        self,
+        data: Any,
+        target: str | None,
+        schema: SchemaLike,
+        budget: Budget,
+        tell: Tell | None,
+        typed: bool,
+        strict: bool,
     ) -> Records:
         """Touches private data: checked, and the gaps of a table's schema paid for."""
         key = jax.random.key(self._seed())
@@ -148,14 +158,15 @@ class Distiller(Estimator):
             domain = self._fits(ImageDomain(data.shape, data.classes, data.value_range), len(data))
             self._check_records(data)
             return Records(data, data.labels != BLANK, domain, budget, key, tell, PUBLIC)
-        table, present, declared, goal = check_table(data, target, schema)
+        table, present, declared, goal = check_table(data, target, schema, strict=strict)
         if goal is None:
             raise InputError("a table needs a `target`: the column with the classes.")
-        self._check_records(table)
+        declared = with_classes(table, declared, goal)
+        self._check_records(present)  # as many as there are records, blank ones included: that number is public
         if declared is not None and not declared.missing():
             self._fits(TableDomain(declared), len(present))
         rows = self._complete(Intake(table, present, declared, goal, self._seed(), budget, Run(), typed=typed))
-        domain = self._fits(TableDomain(rows.schema), len(rows))
+        domain = TableDomain(rows.schema)
         return Records(rows.frame, present, domain, budget, key, tell, rows.assumed_public, rows)
 
     def _complete(self, rows: Intake) -> Intake:

@@ -63,7 +63,7 @@ class TableDomain:
 
     def points(self, data: Any) -> np.ndarray:
         """Touches private data where the table is: features of rows, whose target may be missing from the frame."""
-        frame = as_frame(data)
+        frame = as_frame(data, empty_allowed=True)
         if self.label.name not in frame.columns:
             frame = frame.assign(**{self.label.name: self.label.values[0]})
         cube = self.encoder.encode(frame)
@@ -71,7 +71,7 @@ class TableDomain:
 
     def numbers(self, data: Any) -> np.ndarray:
         """Touches private data where the table is: the class number of each row."""
-        return self.label.classes(self.encoder.encode(as_frame(data)))
+        return self.label.classes(self.encoder.encode(as_frame(data, empty_allowed=True)))
 
     def decode(self, points: np.ndarray, classes: np.ndarray) -> pd.DataFrame:
         cube = np.zeros((len(points), self.encoder.width))

@@ -70,12 +70,12 @@ class SampleDescent(Descent):
 class OneLook(Distiller):
     """A distilled set from one private look.
 
-    - `epsilon`, `delta`: the budget; all of it is used. `per_class`: records a class.
+    - `epsilon`, `delta`: the budget; all of it is used. `per_class`: records a class. What a table's schema does not say is bought
+      with the look, by the rule of `MomentsGenerator`.
     - `look`: what is looked at in images.
     - `label_share`: the share of epsilon for a second look, which fits the labels to the real images.
     - `refine_share`: the share of epsilon for DP-SGD on the real images afterwards, `refine_epochs` of it on Poisson
       batches of `refine_batch` images, expected.
-    - `schema_epsilon_share`: the share of epsilon for what a table's schema does not say.
     - `descent`: what is done with samples of the release, for free.
     """
 
@@ -90,7 +90,6 @@ class OneLook(Distiller):
     refine_share: float = setting(0.0, share())
     refine_epochs: int = setting(5, whole())
     refine_batch: int = setting(500, whole())
-    schema_epsilon_share: float = setting(0.1, share())
     descent: SampleDescent = field(default_factory=SampleDescent)
     random_state: int | None = setting(None, or_none(whole(0)))
     unsafe_noise_seed: int | None = None
@@ -124,7 +123,7 @@ class OneLook(Distiller):
         self.generator_ = start.fit_intake(rows)
         coordinates = self.generator_.coordinates_
         assert coordinates is not None
-        return replace(rows, frame=coordinates.settled(rows.frame, rows.rng(7)), coordinates=coordinates)
+        return replace(rows, frame=coordinates.settled(rows.frame, rows.chances(7)), coordinates=coordinates)
 
     def _learn_table(self, records: Records) -> DistilledSet:
         """Works on samples of the look alone."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from understudy.tables.coordinates import Described
+from understudy.tables.coordinates import Chances, Described
 
 # One-hot rows then have length one over sqrt(2): two rows of different category are one apart.
 _ONE_HOT = 0.5**0.5
@@ -51,13 +51,13 @@ class Axis:
     def top(self) -> int:
         return max(len(self.column.labels) - 1, 1)
 
-    def line(self, cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def line(self, cells: np.ndarray, chances: Chances) -> np.ndarray:
         """Private where the cells are. Points of cells that are not missing."""
         if self.ranked:
             return cells / self.top
         if self.curved:
             return np.arcsinh((cells - self.centre) / self.scale)
-        return 2 * self.column.marginal.ranks(cells, rng) - 1
+        return 2 * self.column.marginal.ranks(cells, chances) - 1
 
     def back(self, points: np.ndarray) -> np.ndarray:
         """The inverse of `line`; places on the grid are rounded later."""
@@ -83,7 +83,7 @@ class Axes:
         self.width = at
         self.numbers = [axis for axis in self.axes if axis.column.ordered]
 
-    def points(self, cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def points(self, cells: np.ndarray, chances: Chances) -> np.ndarray:
         """Private. Points of private cells; a missing value lies at the centre of its axis."""
         points = np.zeros((len(cells), self.width))
         for number, axis in enumerate(self.axes):
@@ -93,7 +93,7 @@ class Axes:
                 rows = np.flatnonzero(~absent)
                 points[rows, axis.start + values[rows].astype(np.int64)] = _ONE_HOT
             else:
-                points[:, axis.start] = np.where(absent, 0.0, axis.line(np.where(absent, 0.0, values), rng))
+                points[:, axis.start] = np.where(absent, 0.0, axis.line(np.where(absent, 0.0, values), chances))
             if axis.missing is not None:
                 points[absent, axis.missing] = _ONE_HOT
         return points

@@ -18,6 +18,7 @@ from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.axes import Axes, Axis, Quantiles
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
+from understudy.tables.coordinates import Chances
 
 # Radii are counted in bins of half an octave below the longest row that the schema allows.
 RADII = 28
@@ -197,14 +198,14 @@ def look(
     axes: Axes,
     plan: GaussianPlan,
     budget: Budget,
-    rng: np.random.Generator,
+    chances: Chances,
 ) -> tuple[GaussianModel, dict[str, Any]]:
     """Touches private data: four looks or five, each through the gate. What they are aimed at are noisy answers of earlier ones.
 
     With the model come public facts: the clip norms, which follow from the noisy radii and stay below what the schema
     allows.
     """
-    points = axes.points(cells, rng)
+    points = axes.points(cells, chances)
     edges = radius_edges(axes)
     middle = np.zeros(axes.width)
     if plan.centre:

@@ -69,7 +69,7 @@ class MomentsGenerator(TableGenerator):
         self._refuse_hopeless(rows)
         coordinates = rows.coordinates or buy(rows)
         goal = target_of(coordinates)
-        cells = coordinates.cells(rows.frame, rows.rng(7))
+        cells = coordinates.cells(rows.frame, rows.chances(7))
         classes, n_classes = goal.classes(cells), len(goal.labels) if goal.listed else 1
         cells = cells[:, goal.kept]
         if goal.column is not None and goal.number is not None and not goal.listed:
@@ -124,7 +124,7 @@ class MomentsGenerator(TableGenerator):
         axes = Axes(goal.features.columns, len(rows))
         located = any(axis.curved for axis in axes.axes)
         planned = planning.plan_gaussian(rows.budget, len(axes.numbers), len(rows), axes.width, located=located)
-        fitted, looked = look(cells, classes, n_classes, axes, planned, rows.budget, rows.rng(8))
+        fitted, looked = look(cells, classes, n_classes, axes, planned, rows.budget, rows.chances(8))
         return fitted, {"axes": axes.width, "noise": asdict(planned), **looked}
 
     # ---- the release ---------------------------------------------------------------------------------------------

@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from understudy.methods.moments.plan import multiplier
 from understudy.release.intake import Intake
 from understudy.tables import Schema
-from understudy.tables.coordinates import Coordinates, Described, Known, known_columns, plan_at
-from understudy.tables.coordinates.ladder import bounded
+from understudy.tables.coordinates import Coordinates, Described, Known, Plan, declared, known_columns, plan_at
 from understudy.tables.coordinates.plan import DELTA_SHARE
 
 # The parts of the precision that coordinates take: those of the features, and those of a target that nobody declared.
@@ -23,7 +20,6 @@ SHARE = 0.07
 TARGET_SHARE = 0.03
 # With a complete schema they are bought from so many rows for one of the noise on a count on.
 _ENOUGH = 60.0
-_PARTS = 64
 
 
 def buy(rows: Intake) -> Coordinates:
@@ -33,16 +29,26 @@ def buy(rows: Intake) -> Coordinates:
     stand out of the noise to be one.
     """
     known = known_columns(rows.frame, rows.declared, rows.target, typed=rows.typed)
-    columns = {column.name: _declared(column) for column in known if column.settled or _complete(column)}
+    columns = {column.name: declared(column) for column in known if column.settled or column.complete}
     whole = multiplier(rows.budget.epsilon, rows.budget.delta)
     goal = [column for column in known if column.target and column.name not in columns]
     columns |= _bought(rows, goal, whole / math.sqrt(TARGET_SHARE))
-    others = [column for column in known if not column.settled and column not in goal]
-    noise = whole / math.sqrt(SHARE)
-    thin = len(rows) < _ENOUGH * plan_at(others, len(rows), noise, DELTA_SHARE * rows.budget.delta).sigma
-    if not thin or not all(_complete(column) for column in others):
-        columns |= _bought(rows, others, noise)
+    planned = plan_features(known, len(rows), rows.budget.epsilon, rows.budget.delta)
+    if planned is not None:
+        others = [column for column in known if not column.settled and column not in goal]
+        columns |= _bought(rows, others, planned.noise)
     return Coordinates(tuple(columns[column.name] for column in known), len(rows))
+
+
+def plan_features(known: Sequence[Known], rows: int, epsilon: float, delta: float) -> Plan | None:
+    """How finely numbers, moments and what nobody declared are looked at, from public sizes; None where nothing is bought.
+
+    A target that nobody declared is looked at by itself, and is not among them.
+    """
+    others = [c for c in known if not c.settled and not (c.target and not c.complete)]
+    plan = plan_at(others, rows, multiplier(epsilon, delta) / math.sqrt(SHARE), DELTA_SHARE * delta)
+    thin = rows < _ENOUGH * plan.sigma
+    return None if thin and all(column.complete for column in others) else plan
 
 
 def _bought(rows: Intake, wanted: Sequence[Known], noise: float) -> dict[str, Described]:
@@ -62,40 +68,3 @@ def _bought(rows: Intake, wanted: Sequence[Known], noise: float) -> dict[str, De
         typed=rows.typed,
     )
     return {column.name: column for column in bought}
-
-
-def _complete(known: Known) -> bool:
-    return known.column is not None and known.column.complete
-
-
-def _declared(known: Known) -> Described:
-    """What the schema says of a column, with nothing looked at: spread evenly."""
-    nullable = bool(known.nullable)
-    if known.kind in ("number", "datetime"):
-        assert known.bounds is not None
-        step = known.step if known.step is not None else (1.0 if known.kind == "datetime" else 0.0)
-        edges = bounded(known.bounds, step, _PARTS, log=known.log)
-        mass = np.diff(edges) if not known.log else np.ones(len(edges) - 1)
-        return Described(
-            known.name,
-            known.kind,
-            step=step,
-            edges=tuple(edges.tolist()),
-            mass=tuple((mass / mass.sum()).tolist()),
-            nullable=nullable,
-            target=known.target,
-            found=False,
-            declared=known.column,
-        )
-    labels = ("False", "True") if known.kind == "boolean" else tuple(known.categories or ())
-    labels = (*labels, "other") if known.other else labels
-    return Described(
-        known.name,
-        known.kind or "categorical",
-        labels=labels,
-        shares=(1 / len(labels),) * len(labels),
-        other=known.other,
-        nullable=nullable,
-        target=known.target,
-        declared=known.column,
-    )

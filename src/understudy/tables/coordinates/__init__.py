@@ -1,21 +1,28 @@
 """Coordinates: what every column is and how it is spread, released once; rows are mapped to it and back."""
 
 from understudy.tables.coordinates.bins import Bins
+from understudy.tables.coordinates.chances import Chances, RowChances
 from understudy.tables.coordinates.coordinates import Coordinates, Ranked
+from understudy.tables.coordinates.declared import declared
 from understudy.tables.coordinates.described import Described
 from understudy.tables.coordinates.known import Known, known_columns
 from understudy.tables.coordinates.marginal import Marginal
 from understudy.tables.coordinates.plan import Plan, plan_at, plan_within
+from understudy.tables.coordinates.rows import read_column
 
 __all__ = [
     "Bins",
+    "Chances",
     "Coordinates",
     "Described",
     "Known",
     "Marginal",
     "Plan",
     "Ranked",
+    "RowChances",
+    "declared",
     "known_columns",
     "plan_at",
     "plan_within",
+    "read_column",
 ]

@@ -15,7 +15,6 @@ from pandas.api import types
 
 from understudy.errors import InputError
 from understudy.tables.coordinates.readings import (
-    LIMIT,
     MOMENTS,
     NUMBERS,
     TRUTHS,
@@ -24,6 +23,8 @@ from understudy.tables.coordinates.readings import (
     number_readings,
 )
 
+# Infinities count as the last whole number of its size. The ladder ends before, but declared bounds need not.
+FARTHEST = 2.0**62
 # Moments outside the years 1800 to 2199 count as the first or the last second of them.
 FIRST_SECOND, LAST_SECOND = -5364662400, 7258118399
 
@@ -82,7 +83,7 @@ def factorise(series: pd.Series) -> tuple[np.ndarray, Distinct]:
 def typed_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Private. A column whose type says numbers, truth values or moments, as float64 numbers, and which are missing.
 
-    Infinities and what lies beyond the ladder count as the last number on it.
+    Infinities count as very large numbers.
     """
     if types.is_datetime64_any_dtype(series.dtype):
         if isinstance(series.dtype, pd.DatetimeTZDtype):
@@ -94,7 +95,7 @@ def typed_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
         refuse_type(series)
     values = series.to_numpy(np.float64, na_value=np.nan)
     missing = np.isnan(values)
-    return np.clip(np.where(missing, 0.0, values) if missing.any() else values, -LIMIT, LIMIT), missing
+    return np.clip(np.where(missing, 0.0, values) if missing.any() else values, -FARTHEST, FARTHEST), missing
 
 
 def typed_distinct(numbers: np.ndarray, dtype: object) -> Distinct:
@@ -141,7 +142,7 @@ def _of_text(texts: pd.Series) -> Distinct:
     parsed = np.full(size, np.nan)
     parsed[open_] = cast(pd.Series, pd.to_numeric(plain[open_], errors="coerce")).to_numpy(np.float64)
     number = ~np.isnan(parsed)
-    numbers[number] = np.clip(parsed[number], -LIMIT, LIMIT)
+    numbers[number] = np.clip(parsed[number], -FARTHEST, FARTHEST)
     readings[number] = number_readings(numbers[number])
     rest = np.flatnonzero(open_ & ~number & plain.str.match(r"\d{4}-\d").to_numpy(dtype=bool))
     moments = pd.to_datetime(plain.iloc[rest], errors="coerce", format="ISO8601", utc=True)

@@ -13,8 +13,10 @@ from scipy import special
 from understudy.errors import InputError
 from understudy.privacy import Budget
 from understudy.tables.coordinates.bins import Bins
+from understudy.tables.coordinates.chances import Chances
+from understudy.tables.coordinates.declared import declared
 from understudy.tables.coordinates.described import Described
-from understudy.tables.coordinates.known import Known, known_columns
+from understudy.tables.coordinates.known import Known, known_columns, known_from
 from understudy.tables.coordinates.plan import DELTA_SHARE, Plan, plan_at, plan_within
 from understudy.tables.coordinates.release import describe, describe_public
 from understudy.tables.coordinates.rows import read_column, write_column
@@ -87,6 +89,13 @@ class Coordinates:
             made |= {column.name: column for column in describe(private, wanted, plan, budget)}
         return cls(tuple(made[column.name] for column in known), size, plan)
 
+    @classmethod
+    def declared(cls, schema: Schema, rows: int) -> Coordinates:
+        """What a complete schema says, spread evenly: rows are mapped to it and back, and nothing is looked at or paid."""
+        schema.require_complete()
+        known = known_from(schema)
+        return cls(tuple(declared(column) for column in known), rows)
+
     @staticmethod
     def plan_for(
         known: list[Known],
@@ -148,10 +157,10 @@ class Coordinates:
 
     # ---- rows in and out -------------------------------------------------------------------------------------
 
-    def cells(self, frame: Table, rng: np.random.Generator) -> np.ndarray:
+    def cells(self, frame: Table, chances: Chances) -> np.ndarray:
         """Private rows (float64, rows x columns): places on the grid, or codes of labels; NaN where missing.
 
-        `rng` draws what is missing where nothing may be, and classes that were not found.
+        From `chances` comes what is missing where nothing may be, and classes that were not found.
         """
         private = as_frame(frame, empty_allowed=True)
         if absent := [name for name in self.names if name not in private.columns]:
@@ -160,7 +169,7 @@ class Coordinates:
             )
         made = np.empty((len(private), len(self.columns)), order="F")
         for place, column in enumerate(self.columns):
-            made[:, place] = read_column(column_of(private, column.name), column, rng)
+            made[:, place] = read_column(column_of(private, column.name), column, chances)
         return made
 
     def frame(self, cells: np.ndarray) -> pd.DataFrame:
@@ -174,20 +183,20 @@ class Coordinates:
             }
         )
 
-    def settled(self, frame: Table, rng: np.random.Generator) -> pd.DataFrame:
+    def settled(self, frame: Table, chances: Chances) -> pd.DataFrame:
         """Private rows that all fit `schema`, whatever they said before: for what reads rows by a schema."""
-        return self.frame(self.cells(frame, rng))
+        return self.frame(self.cells(frame, chances))
 
-    def ranks(self, frame: Table, rng: np.random.Generator) -> Ranked:
+    def ranks(self, frame: Table, chances: Chances) -> Ranked:
         """Private rows as Gaussian ranks and codes. Equal values are spread at random over the ranks that they share."""
-        cells = self.cells(frame, rng)
+        cells = self.cells(frame, chances)
         numbers = np.zeros((len(cells), len(self.ordered)), order="F")
         missing = np.zeros(numbers.shape, dtype=bool, order="F")
         for at, place in enumerate(self.ordered):
             values = cells[:, place]
             missing[:, at] = np.isnan(values)
             marginal = self.columns[place].marginal
-            uniform = marginal.ranks(np.where(missing[:, at], marginal.edges[0], values), rng)
+            uniform = marginal.ranks(np.where(missing[:, at], marginal.edges[0], values), chances)
             numbers[:, at] = np.where(missing[:, at], 0.0, special.ndtri(uniform))
         codes = np.empty((len(cells), len(self.coded)), dtype=np.int64, order="F")
         for at, place in enumerate(self.coded):
@@ -219,9 +228,9 @@ class Coordinates:
         """Codes for tables of counts: about `number` bins of equal mass for each number or moment."""
         return Bins(self.columns, number)
 
-    def codes(self, frame: Table, rng: np.random.Generator, bins: int = 20) -> np.ndarray:
+    def codes(self, frame: Table, chances: Chances, bins: int = 20) -> np.ndarray:
         """Private rows as small whole numbers, each below its place in `bins(number).sizes`."""
-        return self.bins(bins).encode(self.cells(frame, rng))
+        return self.bins(bins).encode(self.cells(frame, chances))
 
     # ---- in files --------------------------------------------------------------------------------------------
 

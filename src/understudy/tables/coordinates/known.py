@@ -1,6 +1,7 @@
 """What is known of a column before any row is looked at: what the schema says, and what the type of the column says.
 
-Whole numbers and fractions are one type here: a blank turns one into the other in pandas, so wholeness has to be paid for.
+Whole numbers and fractions are one type here: a blank turns one into the other in pandas, so wholeness has to be paid for. So
+are NumPy's truth values and objects; a file that says its types, and pandas' own "boolean", declare truth values.
 The levels of a dictionary (categorical) column count for nothing: they are built from the rows.
 """
 
@@ -51,6 +52,11 @@ class Known:
         return self.kind is None or (self.kind == "categorical" and self.categories is None) or open_target
 
     @property
+    def complete(self) -> bool:
+        """Whether the schema says all that it takes to map rows to it."""
+        return self.column is not None and self.column.complete
+
+    @property
     def settled(self) -> bool:
         """Whether its values are a public list, so that one count of them is all there is to do."""
         return self.kind == "boolean" or (self.kind == "categorical" and self.categories is not None)
@@ -79,6 +85,11 @@ def known_columns(
     )
 
 
+def known_from(schema: Schema) -> tuple[Known, ...]:
+    """What a schema alone says of its columns."""
+    return tuple(_from_column(column, column.name == schema.target) for column in schema)
+
+
 def _from_column(column: Column, target: bool) -> Known:
     bounds = None if column.bounds is None else column.number_bounds
     kinds: dict[str, Kind] = {"continuous": "number", "integer": "number", "ordinal": "categorical"}
@@ -103,16 +114,15 @@ def _from_type(series: pd.Series, target: bool, typed: bool) -> Known:
     # The categorical type comes first: a category of booleans also passes for a boolean.
     if isinstance(dtype, pd.CategoricalDtype):
         return Known(name, "categorical", nullable=nullable, target=target)
-    if types.is_bool_dtype(dtype):
+    if isinstance(dtype, pd.BooleanDtype):
         return Known(name, "boolean", nullable=nullable, target=target)
     if types.is_datetime64_any_dtype(dtype):
         return Known(name, "datetime", nullable=nullable, target=target)
-    if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
-        # A target of whole numbers is a class, as everywhere here; a blank in a target is not a value that it could have.
-        whole = target and types.is_integer_dtype(dtype)
-        return Known(name, "categorical" if whole else "number", nullable=nullable, target=target)
-    if types.is_object_dtype(dtype):
+    # A blank turns NumPy's truth values into objects, so they are one type too.
+    if types.is_object_dtype(dtype) or types.is_bool_dtype(dtype):
         return Known(name, None, nullable=nullable, target=target)
+    if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype):
+        return Known(name, "number", nullable=nullable, target=target)
     if types.is_string_dtype(dtype):
         return Known(name, "categorical" if typed else None, nullable=nullable, target=target)
     refuse_type(series)

@@ -281,6 +281,7 @@ class OpenLook:
         labels = categories.plain_labels([texts[place] for place in named], numbers=numbers)
         labels, counts = categories.ordered_labels(labels, mean[passed][named])
         other = not known.target or not labels
+        truth = not other and labels == ["False", "True"]
         if other:
             missing = self._missing / max(self._rounds, 1)
             rest = self.plan.rows - counts.sum() - missing
@@ -288,7 +289,7 @@ class OpenLook:
         shares, missing = _shares(counts, self._missing / max(self._rounds, 1), self.plan, known)
         return Described(
             known.name,
-            "categorical",
+            "boolean" if truth else "categorical",
             labels=tuple(labels),
             shares=shares,
             other=other,

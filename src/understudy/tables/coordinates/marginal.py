@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from understudy.tables.coordinates.chances import Chances
 from understudy.tables.coordinates.ladder import TINY
 
 # Ranks stay this far from 0 and 1, so that a Gaussian rank is at most about 4.8 deviations out.
@@ -46,12 +47,12 @@ class Marginal:
         top = self.edges[-1] - 1 if self.whole else np.nextafter(self.edges[-1], -np.inf)
         return np.clip(places, self.edges[0], top)
 
-    def ranks(self, places: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def ranks(self, places: np.ndarray, chances: Chances) -> np.ndarray:
         """Uniform ranks. Rows with the same value are spread at random over the ranks of that value."""
         inside = self.clip(places)
         at = np.searchsorted(self.edges, inside, side="right") - 1
         low, width = self.edges[at], np.diff(self.edges)[at]
-        chance = rng.random(len(places))
+        chance = chances.random(len(places))
         if self.whole:
             within = (inside - low + chance) / width
         else:

@@ -7,12 +7,13 @@ import pandas as pd
 from pandas.api import types
 
 from understudy.tables.coordinates.cells import factorise, typed_numbers
+from understudy.tables.coordinates.chances import Chances
 from understudy.tables.coordinates.described import Described
 from understudy.tables.coordinates.readings import from_index, to_index
 from understudy.tables.coordinates.tally import codes_of
 
 
-def read_column(series: pd.Series, column: Described, rng: np.random.Generator) -> np.ndarray:
+def read_column(series: pd.Series, column: Described, chances: Chances) -> np.ndarray:
     """Private. Places on the grid (ordered kinds) or codes of labels as floats, NaN where the value is missing.
 
     A value that does not fit the kind is missing. What is missing where nothing may be, and a class that was not found,
@@ -29,17 +30,18 @@ def read_column(series: pd.Series, column: Described, rng: np.random.Generator) 
             codes = codes_of(distinct, list(named)).astype(np.float64)
             codes[codes < 0] = len(named) if column.other else np.nan
         places = np.append(codes, np.nan)[cells]
-    absent = np.isnan(places)
-    if not column.nullable and absent.any():
-        places[absent] = draw(column, int(absent.sum()), rng)
-    return places
+    if column.nullable:
+        return places
+    # Drawn for every row, needed or not: which rows need it must not move the draws of the others.
+    return np.where(np.isnan(places), draw(column, chances.random(len(places))), places)
 
 
-def draw(column: Described, number: int, rng: np.random.Generator) -> np.ndarray:
-    """Places or codes drawn from the released spread."""
+def draw(column: Described, chances: np.ndarray) -> np.ndarray:
+    """Places or codes of the released spread, one for each chance."""
     if column.ordered:
-        return column.marginal.places(rng.random(number))
-    return rng.choice(len(column.labels), size=number, p=column.shares).astype(np.float64)
+        return column.marginal.places(chances)
+    upto = np.cumsum(column.shares)
+    return np.minimum(np.searchsorted(upto, chances * upto[-1], side="right"), len(upto) - 1).astype(np.float64)
 
 
 def write_column(places: np.ndarray, column: Described) -> object:

@@ -102,15 +102,27 @@ def tally(series: pd.Series) -> Tally:
 
 def codes_of(distinct: Distinct, labels: list[Category]) -> np.ndarray:
     """The place of each distinct cell among the labels, -1 where it is none of them."""
-    if distinct.labels is not None:
+    if distinct.labels is not None and not _all_numbers(labels):
         return pd.Index([_text(label) for label in labels], dtype=object).get_indexer(pd.Index(distinct.labels))
     known = factorise(pd.Series([_text(label) for label in labels], dtype=object))[1].numbers
     # A label that is no number fits none of them; two that are the same number are found as the first.
     order = np.argsort(known, kind="stable")
-    at = np.minimum(np.searchsorted(known[order], distinct.numbers), max(len(known) - 1, 0))
+    numbers = distinct.numbers if distinct.labels is None else _as_numbers(distinct)
+    at = np.minimum(np.searchsorted(known[order], numbers), max(len(known) - 1, 0))
     if len(known) == 0:
-        return np.full(len(distinct.numbers), -1)
-    return np.where(known[order][at] == distinct.numbers, order[at], -1)
+        return np.full(len(numbers), -1)
+    return np.where(known[order][at] == numbers, order[at], -1)
+
+
+def _as_numbers(distinct: Distinct) -> np.ndarray:
+    """Numbers, and a column's own True and False, which count as 1 and 0; NaN for other text."""
+    truths = np.isin(np.asarray(distinct.labels, dtype=str), ["True", "False"])
+    return np.where(truths, distinct.numbers, distinct.as_kind("number"))
+
+
+def _all_numbers(labels: list[Category]) -> bool:
+    """Whether cells are compared as numbers, also where they are text: 1.0 is the class 1."""
+    return bool(labels) and all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
 
 
 def _text(label: Category) -> str:
