@@ -42,12 +42,13 @@ def _classes(canary: bool, releases: int) -> np.ndarray:
 
 def tables_attack(canary: bool, halve: bool, releases: int) -> tuple[np.ndarray, float]:
     """What the canary's own cells hold, each weighed by its noise: the most powerful test there is."""
-    mechanism = planning.plan_tables(Budget(1.0, DELTA), 2)
+    plan = planning.plan_tables(Budget(1.0, DELTA), 2, ROWS, labelled=True)
+    mechanism = plan.pairs
     cells = np.zeros((releases, ROWS, 2), dtype=np.int64)
     cells[:, -1] = 1
     bins = Bins(COLUMNS, 20)
     classes = _classes(canary, releases)
-    found = measure(cells.reshape(-1, 2), classes, releases, bins, mechanism, _budget(halve))
+    found, _ = measure(cells.reshape(-1, 2), classes, releases, bins, plan, _budget(halve))
     one, two = mechanism.sigmas(2)
     scores = (found[:, 1, 1] + found[:, 3, 3]) / one**2 + found[:, 1, 3] / two**2
     return scores, compose(mechanism.events(2), ATTACKED).epsilon

@@ -55,7 +55,7 @@ def judged(made: pd.DataFrame, test: pd.DataFrame) -> float:
     x, y = (pd.get_dummies(frame.drop(columns="moon")).astype(float) for frame in (made, test))
     forest = RandomForestClassifier(100, min_samples_leaf=3, random_state=0, n_jobs=1)
     forest.fit(x.reindex(columns=y.columns, fill_value=0.0), made["moon"].astype(bool))
-    return float(roc_auc_score(test["moon"], forest.predict_proba(y)[:, 1]))
+    return float(roc_auc_score(test["moon"], np.asarray(forest.predict_proba(y))[:, 1]))
 
 
 @pytest.mark.parametrize("method", QUICK)

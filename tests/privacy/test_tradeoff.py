@@ -277,6 +277,7 @@ def test_the_curve_is_never_above_the_one_of_epsilon_and_delta(events: list[Even
 )
 def test_many_deltas_at_once_are_those_of_dp_accounting(events: list[Event]) -> None:
     losses, epsilons = composed(events), np.linspace(0, 6, 40)
+    assert losses is not None
     expected = losses.get_delta_for_epsilon(epsilons.tolist())
     assert delta_curve(losses, epsilons) == pytest.approx(np.asarray(expected), abs=1e-12)
 

@@ -60,6 +60,7 @@ COMMANDS = (
     "registry",
     "ledger",
     "schema",
+    "schema_import",
     "data",
 )
 

@@ -9,7 +9,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, StrictOption, tell_owner
+from understudy.cli.options import (
+    DATA_HELP,
+    DatasetOption,
+    DecimalOption,
+    DropOption,
+    EncodingOption,
+    LedgerOption,
+    OnlyOption,
+    SampleOption,
+    SeparatorOption,
+    StrictOption,
+    read_chosen,
+    read_sample,
+    source,
+    tell_owner,
+)
 
 if TYPE_CHECKING:
     from understudy.tables.coordinates import Coordinates, Described
@@ -21,16 +36,22 @@ _BARS = 16
 
 @app.command()
 def describe(
-    data: Annotated[Path, typer.Argument(help="The private table: .csv, .csv.gz, .parquet or .feather.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the description.")],
     delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = DEFAULT_DELTA,
     schema: Annotated[
         Path | None, typer.Option(help="What is public about the columns, as far as it goes: it costs nothing.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
+    public_sample: SampleOption = None,
+    drop: DropOption = None,
+    only: OnlyOption = None,
     out: Annotated[
         Path | None, typer.Option(help="File for the description: .json, with histograms and certificate.")
     ] = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
     strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
@@ -40,23 +61,29 @@ def describe(
     from understudy.files import write_text
     from understudy.privacy import Certificate
     from understudy.release.estimator import paid_before
-    from understudy.release.intake import check_table, read_rows
+    from understudy.release.intake import check_table
     from understudy.release.spending import check_ledger_options, spending
     from understudy.tables import Schema, check_writable
     from understudy.tables.coordinates import Coordinates
+    from understudy.tables.formats import with_text_options
     from understudy.tables.mending import mended
 
+    data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     if out is not None:
         check_writable(out)
     declared = None if schema is None else Schema.read(schema)
-    table = read_rows(data, declared, target, strict=strict, empty_allowed=True)
+    table, declared = read_chosen(data, declared, target, drop, only, strict=strict, empty_allowed=True)
     frame, present, declared, target = check_table(table.frame, target, declared, empty_allowed=True)
+    sample = None if public_sample is None else read_sample(public_sample, data)
     with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset) as run:
-        made = Coordinates.release(frame, declared, run.budget, target=target, rows=len(present), typed=table.typed)
+        made = Coordinates.release(
+            frame, declared, run.budget, target=target, public_sample=sample, rows=len(present), typed=table.typed
+        )
         public = ["names and order of the columns"]
         public += ["types of the columns, whole numbers and fractions being one"] if table.typed else []
         public += [] if declared is None else ["what the schema says"]
+        public += [] if sample is None else [f"the public sample {public_sample} ({len(sample):,} rows)"]
         run.certificate = Certificate.from_budget(
             run.budget,
             release={"kind": "description", "columns": len(made), "rows": made.rows},

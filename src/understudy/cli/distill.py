@@ -11,14 +11,23 @@ import typer
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
 from understudy.cli.options import (
+    DATA_HELP,
     DatasetOption,
+    DecimalOption,
+    DropOption,
     DryRunOption,
+    EncodingOption,
     LedgerOption,
+    OnlyOption,
+    SampleOption,
+    SeparatorOption,
     SettingsOption,
     StrictOption,
     look_ahead,
     make,
     progress_bar,
+    read_chosen,
+    source,
     tell_owner,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
@@ -33,7 +42,7 @@ METHODS = registry.names("distilled")
 
 @app.command()
 def distill(
-    data: Annotated[Path, typer.Argument(help="The private table (.csv, .parquet, ...) or image set (.npz).")],
+    data: Annotated[Path, typer.Argument(help=f"{DATA_HELP} Or an image set (.npz, or a named one).", parser=source)],
     out: Annotated[Path, typer.Option(help="New folder for the release: records, predictor and certificate.")],
     target: Annotated[str | None, typer.Option(help="The column with the classes (tables).")] = None,
     per_class: Annotated[int, typer.Option(help="How many records a class.")] = 10,
@@ -43,11 +52,17 @@ def distill(
     schema: Annotated[
         Path | None, typer.Option(help="What is public about the columns; what it lacks is estimated and paid for.")
     ] = None,
+    public_sample: SampleOption = None,
+    drop: DropOption = None,
+    only: OnlyOption = None,
     classes: Annotated[
         str | None, typer.Option(help="The names of all classes, a,b,c, where an image set does not hold them.")
     ] = None,
     seed: Annotated[int, typer.Option(help="For the start and for samples; never for the noise.")] = 0,
     settings: SettingsOption = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
     strict: StrictOption = False,
     workspace: Annotated[
         Path | None, typer.Option(help="Private folder (NAME.private) from which a killed run can be resumed.")
@@ -62,8 +77,10 @@ def distill(
     """Distil a private table or image set into a few records that train a model."""
     from understudy.release.bundle import add_files, check_target
     from understudy.release.spending import check_ledger_options, spending_of
+    from understudy.tables.formats import with_text_options
     from understudy.tables.mending import mended
 
+    data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     if resume and workspace is None:
         raise InputError("--resume needs the --workspace of the run that is to go on.")
@@ -72,7 +89,8 @@ def distill(
     given = {"per_class": per_class, "random_state": seed}
     entry = registry.get(method, "distilled")
     distiller = make(entry, epsilon, delta, given, settings or [])
-    records, named, described, table = _read(data, target, classes, schema, strict)
+    chosen = (drop, only, public_sample)
+    records, named, described, table = _read(data, target, classes, schema, chosen, strict)
     if look_ahead(entry, distiller, _sizes(records, described, named), dry_run, as_json):
         return
     booked = {"ledger": ledger, "dataset": dataset, "workspace": workspace, "resume": resume}
@@ -101,24 +119,33 @@ def distill(
 
 
 def _read(
-    data: Path, target: str | None, classes: str | None, schema: Path | None, strict: bool
+    data: Path,
+    target: str | None,
+    classes: str | None,
+    schema: Path | None,
+    chosen: tuple[str | None, str | None, Path | None],
+    strict: bool,
 ) -> tuple[Any, str | None, Any, PrivateTable | None]:
     """The records; for a table also the name of its target, what is public about it, and how it was read."""
+    if not data.suffix and not data.exists() and isinstance(data, Path):
+        from understudy import datasets
+
+        if str(data) in datasets.names():
+            return datasets.load_images(str(data), "train"), None, None, None
     if data.suffix == ".npz":
         from understudy.images import read_npz
 
-        if target is not None or schema is not None:
-            raise InputError("an image set carries its labels: leave --target and --schema out.")
+        if target is not None or schema is not None or any(chosen):
+            raise InputError("an image set carries its labels: leave --target, --schema and all about columns out.")
         return read_npz(data, None if classes is None else classes.split(",")), None, None, None
-    from understudy.release.intake import read_rows
     from understudy.tables import Schema
 
     if classes is not None:
         raise InputError("--classes is for image sets; a table's classes belong in its schema.")
-    if target is None and schema is None:
+    if target is None and schema is None and getattr(data, "schema", None) is None:
         raise InputError("--target is missing: name the column with the classes.")
     described = None if schema is None else Schema.read(schema)
-    table = read_rows(data, described, target, strict=strict)
+    table, described = read_chosen(data, described, target, *chosen, strict=strict)
     return table.frame, target, described, table
 
 

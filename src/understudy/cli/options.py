@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from understudy.registry import Entry
+    from understudy.tables import Schema
+    from understudy.tables.io import PrivateTable
 
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="Charge this ledger. Needs --dataset.")]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
@@ -29,6 +34,20 @@ SettingsOption = Annotated[
 
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what the fit would take, from public sizes, and stop. Spends nothing.")
+]
+
+SeparatorOption = Annotated[str | None, typer.Option(help="What stands between the cells of a text file, as ';'.")]
+DecimalOption = Annotated[str | None, typer.Option(help="The decimal mark of a text file: a comma goes with ';'.")]
+EncodingOption = Annotated[str | None, typer.Option(help="The encoding of a text file; UTF-8 if left out.")]
+DATA_HELP = (
+    "The private table: a file (.csv, .tsv, .parquet, .feather, .xlsx, .json, .dta, .sav, ...; packed or not), FILE.db::TABLE, "
+    "postgresql://…::TABLE, duckdb:QUERY, or a named dataset."
+)
+DropOption = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas between them.")]
+OnlyOption = Annotated[str | None, typer.Option("--only", help="The only columns to take, beside the target.")]
+SampleOption = Annotated[
+    Path | None,
+    typer.Option("--public-sample", help="A table of public rows: what it says of the columns that it has is free."),
 ]
 
 Tell = Callable[[int, int, str], None]
@@ -76,6 +95,60 @@ def look_ahead(entry: Entry, estimator: Any, sizes: Any, dry_run: bool, as_json:
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers by their last name: `training__batch` is `batch`."""
     return {name.rpartition("__")[2]: value for name, value in settings.items() if type(value) is int}
+
+
+def source(text: str) -> Path:
+    """A table as it is named on the command line: a file, a place in a database, or a named dataset."""
+    from understudy.tables.formats import TableSource, as_source
+
+    path = Path(text)
+    if not path.suffix and not path.exists() and ":" not in text:
+        from understudy import datasets
+
+        if text in datasets.names() and datasets.info(text).kind == "table":
+            named = datasets.schema(text)
+            return cast(Path, TableSource(text, load=lambda: datasets.load_table(text).frame, schema=named))
+    other = as_source(text)
+    return path if other is None or other.exists() else cast(Path, other)
+
+
+def read_chosen(
+    data: Path,
+    schema: Schema | None,
+    target: str | None,
+    drop: str | None,
+    only: str | None,
+    sample: Path | None = None,
+    *,
+    strict: bool,
+    empty_allowed: bool = False,
+) -> tuple[PrivateTable, Schema | None]:
+    """Reads private rows: the columns that were asked for, and what is public about them."""
+    from dataclasses import replace
+
+    from understudy.release.intake import read_rows
+    from understudy.tables.aside import chosen_columns
+    from understudy.tables.public import schema_with_sample
+    from understudy.tables.written import as_moments
+
+    schema = schema or getattr(data, "schema", None)
+    table = read_rows(data, schema, target, strict=strict, empty_allowed=empty_allowed)
+    frame, said = chosen_columns(table.frame, schema, target, drop, only)
+    if sample is not None:
+        said = schema_with_sample(frame, said, read_sample(sample, data), target, typed=table.typed)
+    return replace(table, frame=as_moments(frame, said)), said
+
+
+def read_sample(sample: Path, data: Path) -> pd.DataFrame:
+    """The public rows, refused where they are the private table itself."""
+    from understudy.tables.io import read_private
+
+    public = read_private(sample).frame
+    if isinstance(data, Path) and data.exists() and sample.samefile(data):
+        raise InputError(
+            f"--public-sample {sample} is the private table itself. Give other rows, which anybody may see already."
+        )
+    return public
 
 
 def read_value(text: str) -> Any:

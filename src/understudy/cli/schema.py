@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import tell_owner
+from understudy.cli.options import DATA_HELP, DecimalOption, EncodingOption, SeparatorOption, source, tell_owner
 from understudy.errors import InputError
 from understudy.wording import listed
 
@@ -29,7 +29,7 @@ app.add_typer(schema)
 
 @schema.command()
 def init(
-    data: Annotated[Path, typer.Argument(help="The table: .csv, .csv.gz, .parquet or .feather.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     out: Annotated[Path | None, typer.Option(help="File to write: .yaml or .json. Printed if left out.")] = None,
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
     start: Annotated[
@@ -43,15 +43,30 @@ def init(
     ] = None,
     ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", "-y", help="Ask nothing: take what names and types suggest, and nothing from the rows."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Draft a schema for you to correct; with --epsilon buy kinds, bounds and categories, with a certificate."""
-    from understudy.tables import Schema
+    """Say what is public about a table: in a terminal it asks, column by column, and shows what learning it would cost.
 
+    Where there is no terminal it drafts a schema for you to fill in. With --epsilon, bounds and categories that are left
+    open are bought.
+    """
+    from understudy.tables import Schema
+    from understudy.tables.formats import with_text_options
+
+    data = with_text_options(data, separator, decimal, encoding)
     _check_options(out, epsilon, delta, ledger, dataset)
     given = None if start is None else Schema.read(start)
     if given is not None and target is not None:
         given = given.with_target(target)
+    if given is None:
+        given = assisted(data, target, yes, asking=not as_json, delta=delta or DEFAULT_DELTA)
     result: dict[str, Any] = {"epsilon": 0.0, "delta": 0.0, "certificate": None}
     if epsilon is None or out is None or (given is not None and not given.missing()):
         made = _draft(data, target) if given is None else given
@@ -70,7 +85,7 @@ def init(
     elif out is None:
         typer.echo((f"# For your eyes only: {', '.join(_GUESSED)}.\n" if guessed else "") + made.to_yaml(), nl=False)
     else:
-        _print_columns(f"Schema {out}", made)
+        print_columns(f"Schema {out}", made)
         if result["certificate"]:
             typer.echo(f"Spent epsilon {epsilon:g}, delta {result['delta']:g}: see {result['certificate']}.")
         if guessed:
@@ -80,6 +95,31 @@ def init(
             f"Still to be said: {len(missing)} of {len(made)} columns. Write their bounds or categories into "
             f"{out}, or buy them with --schema {out} and --epsilon."
         )
+
+
+def assisted(data: Path, target: str | None, yes: bool, *, asking: bool, delta: float) -> Schema | None:
+    """What the owner answers in a terminal, or what names and types suggest; None where nobody is asked."""
+    import sys
+
+    from understudy.cli.assistant import interview
+    from understudy.tables import Schema, read_table
+    from understudy.tables.hints import suggested
+    from understudy.tables.io import has_types
+
+    if yes:
+        typed = has_types(data)
+        made = Schema.from_entries(suggested(Schema.draft(read_table(data), target), typed=typed), target)
+    elif asking and sys.stdin.isatty() and sys.stdout.isatty():
+        made = interview(read_table(data), target, delta)
+    else:
+        return None
+    if made is None:
+        raise InputError(
+            f"nothing was said about any column that is to be learnt, so there is no schema to write. `understudy "
+            f"synthesize {data}` learns all of it, and `understudy schema init {data} --epsilon 0.5 --out schema.yaml` "
+            "buys a schema."
+        )
+    return made
 
 
 @schema.command()
@@ -98,7 +138,9 @@ def check(
         result = {"valid": True, "complete": not missing, "missing": missing, "schema": checked.to_dict()}
         print_json(result | {"private_to_the_data_holder": {"notes": list(notes)}})
         return
-    _print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked)
+    print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked, gaps_only=bool(missing))
+    if missing:
+        typer.echo(to_do(checked, file))
     if data is not None:
         tell_owner(f"{data} fits it", *notes)
 
@@ -192,7 +234,20 @@ def _certificate_path(out: Path) -> Path:
     return out.with_suffix(".certificate.json")
 
 
-def _print_columns(title: str, described: Schema) -> None:
+_ONE_SCREEN = 25
+
+
+def to_do(described: Schema, file: Path) -> str:
+    """What a schema still has to say, and the ways to say it."""
+    needs = {what: [c.name for c in described if c.needs == what] for what in ("bounds", "categories")}
+    gaps = "; ".join(f"{what} of {', '.join(names)}" for what, names in needs.items() if names)
+    return (
+        f"Still to be said: {gaps}. Write them into {file} if they are public (`understudy schema import` reads them from a "
+        "codebook), or leave them out: a release then learns them and pays for it."
+    )
+
+
+def print_columns(title: str, described: Schema, *, gaps_only: bool = False) -> None:
     rows = [
         [
             column.name + (" (target)" if column.name == described.target else ""),
@@ -203,6 +258,13 @@ def _print_columns(title: str, described: Schema) -> None:
         ]
         for column in described
     ]
+    for column in sorted(described.aside, key=lambda column: column.place):
+        made = {"id": "new ones are made", "text": "left empty", "drop": "left out"}[column.kind]
+        rows.insert(column.place, [column.name, column.kind, "", f"not learnt: {made}", None])
+    if gaps_only and len(rows) > _ONE_SCREEN:
+        complete = [row for row in rows if row[-1] is None]
+        rows = [row for row in rows if row[-1] is not None][:_ONE_SCREEN]
+        title += f"; {len(complete)} columns say all, these do not"
     print_table(title, ["column", "kind", "values", "", "needs"], rows)
 
 

@@ -10,15 +10,24 @@ import typer
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
 from understudy.cli.options import (
+    DATA_HELP,
     DatasetOption,
+    DecimalOption,
+    DropOption,
     DryRunOption,
+    EncodingOption,
     LedgerOption,
+    OnlyOption,
+    SampleOption,
+    SeparatorOption,
     SettingsOption,
     StrictOption,
     look_ahead,
     make,
     progress_bar,
+    read_chosen,
     read_value,
+    source,
     tell_owner,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
@@ -32,7 +41,7 @@ METHODS = registry.names("generator", "table")
 
 @app.command()
 def synthesize(
-    data: Annotated[Path, typer.Argument(help="The private table: .csv, .csv.gz, .parquet or .feather.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     out: Annotated[Path, typer.Option(help="File for the synthetic rows: .csv, .csv.gz, .parquet or .feather.")],
     rows: Annotated[int, typer.Option(help="How many synthetic rows. Not the private number: you choose it.")] = 1000,
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
@@ -42,6 +51,9 @@ def synthesize(
     schema: Annotated[
         Path | None, typer.Option(help="What is public about the columns; what it lacks is estimated and paid for.")
     ] = None,
+    public_sample: SampleOption = None,
+    drop: DropOption = None,
+    only: OnlyOption = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
     ] = None,
@@ -58,6 +70,9 @@ def synthesize(
     ] = None,
     dry_run: DryRunOption = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
+    separator: SeparatorOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOption = None,
     strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
@@ -66,14 +81,15 @@ def synthesize(
 ) -> None:
     """Make synthetic rows, a release folder and a certificate from a private table."""
     from understudy.release.bundle import check_target
-    from understudy.release.intake import read_rows
     from understudy.release.preflight import table_sizes
     from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables import Schema, check_table_path
+    from understudy.tables.formats import with_text_options
     from understudy.tables.mending import mended
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
+    data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     check_table_path(out)
     check_report(report)
@@ -85,7 +101,7 @@ def synthesize(
     entry = registry.get(method, "generator", "table")
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
-    table = read_rows(data, described, target, strict=strict)
+    table, described = read_chosen(data, described, target, drop, only, public_sample, strict=strict)
     if look_ahead(entry, generator, table_sizes(table.frame, described, target), dry_run, as_json):
         return
     ours = resume or not private.exists() or not any(private.iterdir())

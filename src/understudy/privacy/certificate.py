@@ -214,6 +214,22 @@ class Certificate:
     def unsafe(self) -> tuple[str, ...]:
         return tuple(self.body["unsafe"])
 
+    def __repr__(self) -> str:
+        what = " ".join(str(self.body["release"].get(key, "")) for key in ("method", "kind")).strip()
+        safe = f", not safe to publish: {'; '.join(self.unsafe)}" if self.unsafe else ""
+        return (
+            f"Certificate({what}: epsilon {self.epsilon:.6g}, delta {self.delta:g}, for one {self.body['unit']}{safe})"
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the same, as a small table."""
+        from html import escape
+
+        public = "; ".join(self.body["assumed_public"])
+        shown = {"release": repr(self)[12:-1], "assumed public": public, "events": f"{len(self.events):,}"}
+        cells = "".join(f"<tr><th>{name}</th><td>{escape(said)}</td></tr>" for name, said in shown.items())
+        return f"<table>{cells}</table>"
+
     def to_json(self) -> dict[str, Any]:
         return {**self.body, "checksum": _checksum(self.body)}
 

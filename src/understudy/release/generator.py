@@ -7,6 +7,7 @@ method fixes its noise from what is left of the budget and charges before it dra
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -24,6 +25,7 @@ from understudy.release.sampling import stream, write_stream
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
+from understudy.tables.schema import SchemaLike
 
 
 class TableModel(Protocol):
@@ -84,7 +86,7 @@ class TableGenerator(Estimator):
         self,
         frame: Table,
         target: str | None = None,
-        schema: Schema | None = None,
+        schema: SchemaLike = None,
         *,
         budget: Budget | None = None,
         workspace: str | Path | None = None,
@@ -94,7 +96,7 @@ class TableGenerator(Estimator):
         typed: bool = True,
         strict: bool = False,
     ) -> Self:
-        """Touches private data (`frame`). What the schema does not say is paid for and released with the rest.
+        """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
 
         No table is refused for what its rows say: cells that do not fit are missing, "other" or clipped, and a row without
         a target is blank. `strict` refuses instead, and whoever learns of the refusal learns something about the rows.
@@ -131,7 +133,9 @@ class TableGenerator(Estimator):
         learnt = self.learn(rows)
         self.interrupted_ = rows.run.stopped
         self.coordinates_ = learnt.coordinates or rows.coordinates
-        self._ready(learnt.model, learnt.facts, rows.schema if self.coordinates_ is None else self.coordinates_.schema)
+        schema = rows.schema if self.coordinates_ is None else self.coordinates_.schema
+        schema = replace(schema, aside=() if rows.declared is None else rows.declared.aside)
+        self._ready(learnt.model, learnt.facts, schema)
         facts = {**learnt.facts, "schema_estimated": rows.estimated}
         if learnt.unprotected is not None:
             self._certify_unprotected(self.kind, facts, learnt.unprotected)

@@ -13,8 +13,11 @@ from understudy.errors import InputError
 from understudy.privacy import Budget
 from understudy.release.driver import Run
 from understudy.tables import Column, Encoder, Schema, read_table, validate_frame
+from understudy.tables.aside import without_aside
 from understudy.tables.coordinates import Coordinates, Known, RowChances, declared, known_columns, read_column
 from understudy.tables.io import PrivateTable, Table, as_frame, column_of, read_private
+from understudy.tables.schema import SchemaLike
+from understudy.tables.written import as_moments
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Intake:
 
 
 def check_table(
-    frame: Table, target: str | None, schema: Schema | None, *, strict: bool = False, empty_allowed: bool = False
+    frame: Table, target: str | None, schema: SchemaLike, *, strict: bool = False, empty_allowed: bool = False
 ) -> tuple[pd.DataFrame, np.ndarray, Schema | None, str | None]:
     """Looks at private rows: those that are not blank, where they stand, what is declared of them, and the target.
 
@@ -89,7 +92,8 @@ def check_table(
     with one that is none of the declared classes. What else does not fit is settled later, cell by cell. With `strict` a
     table that does not fit what is declared is refused, which tells something about its rows. Nothing is charged.
     """
-    table = as_frame(frame, empty_allowed=empty_allowed)
+    schema = Schema.of(schema)
+    table = as_moments(without_aside(as_frame(frame, empty_allowed=empty_allowed), schema), schema)
     target = target if target is not None or schema is None else schema.target
     known = known_columns(table, schema, target)
     if schema is not None:
@@ -115,7 +119,7 @@ def read_rows(
 
 def require_fit(table: Table, schema: Schema | None, target: str | None) -> None:
     """Looks at private rows, and refuses those that do not fit what is declared; whoever sees the refusal learns of them."""
-    frame = as_frame(table)
+    frame = as_moments(without_aside(as_frame(table), schema), schema)
     said = {} if schema is None else {column.name: column for column in schema}
     drafted = Schema.draft(frame, target)
     whole = Schema(tuple(said.get(column.name, column) for column in drafted), target)

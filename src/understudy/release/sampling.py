@@ -13,6 +13,8 @@ import pandas as pd
 from understudy.errors import InputError
 from understudy.files import whole_file
 from understudy.tables import Schema, check_table_path, write_table
+from understudy.tables.aside import with_aside
+from understudy.tables.written import as_written, plain_times
 from understudy.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def _stream(
         frame: Any = model.draw(size, wanted, rng)[list(schema.names)]
         if wanted:
             frame = frame[_fulfils(frame, wanted)].reset_index(drop=True)
-        frame = frame.head(n - done)
+        frame = with_aside(as_written(frame.head(n - done), schema), schema, done + 1)
         done, tried = done + len(frame), tried + size
         if len(frame):
             yield frame
@@ -73,11 +75,14 @@ def write_stream(
     with whole_file(path) as temporary, ExitStack() as opened:
         writer: Any = None
         arrow: Any = None
+        shown: Any = None
         for frame in frames:
             table = pa.Table.from_pandas(frame, preserve_index=False, schema=arrow)
             if writer is None:
                 arrow = table.schema
-                writer = _writer(temporary, suffix, arrow, opened)
+                shown = plain_times(table).schema if suffix in (".csv", ".csv.gz") else arrow
+                writer = _writer(temporary, suffix, shown, opened)
+            table = table if shown == arrow else table.cast(shown, safe=False)
             writer.write_table(table)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from understudy.errors import InputError
+from understudy.tables.aside import ASIDE
 from understudy.wording import did_you_mean
 
 Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "boolean", "datetime"]
@@ -33,6 +34,7 @@ class Column:
     - `categories` (ordinal: in their order; categorical): all text or all numbers.
     - `nullable`: whether values may be missing.
     - `scale`: `log` spreads small values apart; needs a lower bound of at least 0.
+    - `format` (datetime): how the table writes it, as `%d.%m.%Y` or `%Y-%m-%dT%H:%M:%SZ`; ISO 8601 if left out.
     - `other` (categorical): whether a value that is not listed becomes the category "other"; if not, it is an error.
     """
 
@@ -43,6 +45,7 @@ class Column:
     nullable: bool = False
     scale: Scale = "linear"
     other: bool = False
+    format: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -50,7 +53,8 @@ class Column:
         where = f"column {self.name!r}"
         if self.kind not in KINDS:
             raise InputError(
-                f"{where}: unknown `kind` {self.kind!r}; known are {', '.join(KINDS)}." + did_you_mean(self.kind, KINDS)
+                f"{where}: unknown `kind` {self.kind!r}; known are {', '.join((*KINDS, *ASIDE))}."
+                + did_you_mean(self.kind, (*KINDS, *ASIDE))
             )
         for flag in ("nullable", "other"):
             if not isinstance(getattr(self, flag), bool):
@@ -61,6 +65,23 @@ class Column:
             object.__setattr__(self, "categories", _categories(self.categories, self.kind, where))
         self._check_scale(where)
         self._check_other(where)
+        self._check_format(where)
+
+    def _check_format(self, where: str) -> None:
+        if self.format is None:
+            return
+        if self.kind != "datetime":
+            raise InputError(f"{where}: `format` is for datetime columns, not {self.kind}.")
+        sample = datetime(2023, 11, 29, 13, 37, 59)
+        try:
+            again = datetime.strptime(sample.strftime(self.format), self.format)
+        except (ValueError, TypeError):
+            again = None
+        if again is None or again.date() != sample.date():
+            raise InputError(
+                f"{where}: `format` (={self.format!r}) does not say year, month and day; write it as %d.%m.%Y or "
+                "%Y-%m-%dT%H:%M:%SZ."
+            )
 
     def _check_scale(self, where: str) -> None:
         if self.scale not in get_args(Scale):
@@ -125,7 +146,7 @@ class Column:
             plain["bounds"] = None if self.bounds is None else [_plain(bound) for bound in self.bounds]
         if self.kind in LISTED:
             plain["categories"] = None if self.categories is None else list(self.categories)
-        for name, default in (("nullable", False), ("scale", "linear"), ("other", False)):
+        for name, default in (("nullable", False), ("scale", "linear"), ("other", False), ("format", None)):
             if getattr(self, name) != default:
                 plain[name] = getattr(self, name)
         return plain

@@ -240,8 +240,8 @@ def _check_start(path: Path, chunk: bytes) -> None:
     for separator, word in ((";", "semicolons"), ("\t", "tabs")):
         if "," not in header and separator in header:
             raise InputError(
-                f"{path}: the header has {word} and no comma. Save it with commas, or read it with "
-                f"pandas.read_csv(..., sep={separator!r}) and pass the frame."
+                f"{path}: the header has {word} and no comma. Say so: --separator {separator!r}; or save it with commas, or "
+                f"read it with pandas.read_csv(..., sep={separator!r}) and pass the frame."
             )
 
 
@@ -251,8 +251,8 @@ def _first_line(chunk: bytes) -> bytes:
 
 def _refuse_encoding(path: Path, offset: int, byte: int) -> None:
     raise InputError(
-        f"{path}: byte {byte:#04x} at offset {offset} is not UTF-8. Text from spreadsheets is often Windows-1252. "
-        + _convert("WINDOWS-1252")
+        f"{path}: byte {byte:#04x} at offset {offset} is not UTF-8. Text from spreadsheets is often Windows-1252: --encoding "
+        "cp1252. " + _convert("WINDOWS-1252")
     )
 
 

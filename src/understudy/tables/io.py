@@ -17,7 +17,9 @@ from pyarrow import feather, parquet
 
 from understudy.errors import InputError
 from understudy.files import check_writable, whole_file
+from understudy.tables import formats
 from understudy.tables.csv_file import MOST_COLUMNS, read_csv, read_private_csv
+from understudy.tables.written import plain_times
 from understudy.untrusted import check_expansion, open_regular
 from understudy.wording import did_you_mean, listed
 
@@ -41,6 +43,8 @@ def read_table(source: str | os.PathLike[str] | Table, *, empty_allowed: bool = 
     In CSV a value is missing where it is empty, NA or NaN, and types are told from the rows. Whole numbers stay whole where
     some are missing. A private file is better read by `read_private`, which refuses nothing for what its rows say.
     """
+    if (other := formats.as_source(source)) is not None:
+        return _checked(_from_arrow(formats.read(other), str(other)), str(other), empty_allowed)
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         frame = _from_arrow(_read_file(path, read_csv), str(path))
@@ -50,6 +54,8 @@ def read_table(source: str | os.PathLike[str] | Table, *, empty_allowed: bool = 
 
 def has_types(path: str | os.PathLike[str]) -> bool:
     """Whether a file of this kind says the types of its columns; in a CSV they could only be told from the rows."""
+    if (other := formats.as_source(path)) is not None:
+        return formats.has_types(other)
     return _suffix(Path(path)) not in _UNTYPED
 
 
@@ -67,6 +73,9 @@ class PrivateTable:
 
 def read_private(path: str | os.PathLike[str], *, empty_allowed: bool = False) -> PrivateTable:
     """Looks at private rows. A file is refused for its header, its types or its form as a whole, never for what a row says."""
+    if (other := formats.as_source(path)) is not None:
+        frame = _checked(_from_arrow(formats.read(other), str(other)), str(other), empty_allowed)
+        return PrivateTable(_with_missing_truths(frame), formats.has_types(other))
     file, unreadable = Path(path), 0
 
     def csv(path: Path) -> pa.Table:
@@ -75,9 +84,13 @@ def read_private(path: str | os.PathLike[str], *, empty_allowed: bool = False) -
         return table
 
     frame = _checked(_from_arrow(_read_file(file, csv, own=True), str(file)), str(file), empty_allowed)
-    # Whether any truth value is missing must not choose its type.
+    return PrivateTable(_with_missing_truths(frame), has_types(file), unreadable)
+
+
+def _with_missing_truths(frame: pd.DataFrame) -> pd.DataFrame:
+    """Whether any truth value is missing must not choose its type."""
     truths = {name: "boolean" for name, dtype in frame.dtypes.items() if dtype == np.dtype(bool)}
-    return PrivateTable(frame.astype(truths) if truths else frame, has_types(file), unreadable)
+    return frame.astype(truths) if truths else frame
 
 
 def as_frame(table: Table, *, empty_allowed: bool = False) -> pd.DataFrame:
@@ -121,7 +134,7 @@ def _write_csv(frame: pd.DataFrame, path: Path, compression: Literal["gzip"] | N
         frame.to_csv(path, index=False, compression=compression)
         return
     with pa.output_stream(os.fspath(path), compression=compression) as stream:
-        arrow_csv.write_csv(_to_arrow(frame), stream)
+        arrow_csv.write_csv(plain_times(_to_arrow(frame)), stream)
 
 
 def check_table_path(path: str | os.PathLike[str]) -> str:
@@ -138,8 +151,9 @@ def _suffix(path: Path) -> str:
             return suffix
     given = "".join(Path(ending).suffixes[-2:]) if ending.endswith(".gz") else Path(ending).suffix
     raise InputError(
-        f"{path}: cannot tell the kind of table from the suffix {given!r}; known are {', '.join(SUFFIXES)}."
-        + did_you_mean(given, SUFFIXES)
+        f"{path}: cannot tell the kind of table from the suffix {given!r}; known are {', '.join(SUFFIXES)}, and for "
+        f"reading {', '.join(formats.READABLE)} as well. Text with another suffix is read with --separator, or renamed."
+        + did_you_mean(given, (*SUFFIXES, *formats.READABLE))
     )
 
 

@@ -9,7 +9,10 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.tables import values
+from understudy.tables.aside import Aside
 from understudy.tables.column import OTHER, Column
+from understudy.tables.coordinates.coordinates import public_columns
+from understudy.tables.coordinates.known import known_columns
 from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.schema import Schema
 
@@ -27,6 +30,34 @@ def schema_from_public(table: Table, target: str | None = None) -> Schema:
         frame = frame.drop(columns=[target])
     drafted = Schema.draft(frame)
     return Schema(tuple(_filled(column_of(frame, column.name), column) for column in drafted))
+
+
+def schema_with_sample(
+    frame: pd.DataFrame, schema: Schema | None, sample: Table, target: str | None, *, typed: bool
+) -> Schema:
+    """The schema with what *public* rows show of the columns that it does not say all of. Never give it sensitive rows.
+
+    Of `frame`, which is private, it looks at names and types alone. What the sample does not have stays open; its ranges
+    clip and its lists of categories are open-ended, as for `schema_from_public`.
+    """
+    known = known_columns(frame, schema, target, typed=typed)
+    free = public_columns(sample, known, schema, target)
+    said = {} if schema is None else {column.name: column for column in schema}
+    entries: list[Column | Aside] = []
+    for column in known:
+        declared = said.get(column.name)
+        if declared is not None and declared.complete:
+            entries.append(declared)
+        elif column.name in free:
+            entries.append(free[column.name].column)
+        elif declared is not None:
+            entries.append(declared)
+    for column in () if schema is None else sorted(schema.aside, key=lambda column: column.place):
+        entries.insert(column.place, column)
+    goal = target if target is not None or schema is None else schema.target
+    made = Schema.from_entries(entries, goal)
+    assert made is not None  # the sample shares a column, or it was refused
+    return made
 
 
 def _filled(series: pd.Series, column: Column) -> Column:

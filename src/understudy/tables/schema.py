@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from understudy.errors import InputError
+from understudy.tables.aside import ASIDE, Aside
 from understudy.tables.column import Column, repeated
 from understudy.wording import did_you_mean, listed
 
@@ -20,18 +21,22 @@ if TYPE_CHECKING:
     from understudy.tables.io import Table
 
 VERSION = 1
+SchemaLike: TypeAlias = "Schema | Mapping[str, Any] | str | os.PathLike[str] | None"
+"""What may stand for a schema: itself, plain values, or the path of a file."""
 
 
 @dataclass(frozen=True)
 class Schema:
     """The columns of a table in their order, and which of them is to be predicted.
 
+    `aside` are columns that are not learnt (`kind: id`, `text` or `drop`); they are no part of `columns` and `names`.
     `certificate` is that of a schema which was looked at in the rows and paid for: whatever is made with it names it, and
     states what both cost together.
     """
 
     columns: tuple[Column, ...]
     target: str | None = None
+    aside: tuple[Aside, ...] = field(default=(), kw_only=True)
     certificate: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -43,7 +48,7 @@ class Schema:
         for column in self.columns:
             if not isinstance(column, Column):
                 raise InputError(f"`columns` must hold Column objects, not {column!r}.")
-        if twice := repeated(self.names):
+        if twice := repeated((*self.names, *(column.name for column in self.aside))):
             raise InputError(f"column {twice[0]!r} is in the schema more than once.")
         if self.target is None:
             return
@@ -119,12 +124,38 @@ class Schema:
 
         return cls(draft_columns(frame, target), target)
 
+    @classmethod
+    def of(cls, given: SchemaLike) -> Schema | None:
+        """A schema from whatever says it: itself, plain values as `to_dict` writes them, or the path of a file."""
+        if given is None or isinstance(given, Schema):
+            return given
+        return cls.read(given) if isinstance(given, str | os.PathLike) else cls.from_dict(given)
+
+    @classmethod
+    def from_entries(cls, entries: Sequence[Column | Aside], target: str | None = None) -> Schema | None:
+        """A schema of columns that are learnt and such that are not, in their order; None where none is to be learnt.
+
+        A target is never missing, whatever was said of its column; one that is not among them is left out.
+        """
+        columns = tuple(entry for entry in entries if isinstance(entry, Column))
+        aside = tuple(
+            replace(entry, place=place) for place, entry in enumerate(entries) if not isinstance(entry, Column)
+        )
+        if not columns:
+            return None
+        columns = tuple(replace(c, nullable=False) if c.name == target else c for c in columns)
+        goal = target if any(column.name == target for column in columns) else None
+        return cls(columns, goal, aside=aside)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON or YAML, with the version of this format."""
         plain: dict[str, Any] = {"version": VERSION}
         if self.target is not None:
             plain["target"] = self.target
-        plain["columns"] = [column.to_dict() for column in self.columns]
+        columns = [column.to_dict() for column in self.columns]
+        for column in sorted(self.aside, key=lambda column: column.place):
+            columns.insert(column.place, column.to_dict())
+        plain["columns"] = columns
         return plain if self.certificate is None else plain | {"certificate": dict(self.certificate)}
 
     @classmethod
@@ -143,17 +174,23 @@ class Schema:
             raise InputError(f"{where}: `columns` must be a list with one entry for each column.")
         known = tuple(field.name for field in fields(Column))
         parsed: list[Column] = []
+        aside: list[Aside] = []
         for number, entry in enumerate(columns, start=1):
             here = f"{where}, column {number}"
-            column = _keys(entry, known, here)
+            not_learnt = isinstance(entry, Mapping) and entry.get("kind") in ASIDE
+            column = _keys(entry, ("name", "kind", "pattern") if not_learnt else known, here)
             if missing := [key for key in ("name", "kind") if key not in column]:
                 raise InputError(f"{here}: `{missing[0]}` is missing.")
             try:
-                parsed.append(Column(**column))
+                if not_learnt:
+                    aside.append(Aside(**column, place=number - 1))
+                else:
+                    parsed.append(Column(**column))
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
         try:
-            return cls(tuple(parsed), given.get("target"), _certificate(given.get("certificate"), where))
+            certificate = _certificate(given.get("certificate"), where)
+            return cls(tuple(parsed), given.get("target"), certificate, aside=tuple(aside))
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 

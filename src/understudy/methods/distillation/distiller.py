@@ -30,6 +30,7 @@ from understudy.release.intake import Intake, check_table, take_in, with_classes
 from understudy.release.replay import logged
 from understudy.tables import Schema
 from understudy.tables.io import as_frame
+from understudy.tables.schema import SchemaLike
 
 Tell = Callable[[int, int], None]
 
@@ -117,7 +118,7 @@ class Distiller(Estimator):
         self,
         data: Any,
         target: str | None = None,
-        schema: Schema | None = None,
+        schema: SchemaLike = None,
         *,
         budget: Budget | None = None,
         workspace: str | Path | None = None,
@@ -136,11 +137,11 @@ class Distiller(Estimator):
         repeated with those, and draws and pays for what is left.
         """
         self._check_settings()
-        paying = self._budget(budget)
-        files = None if workspace is None else self._workspace(data, target, schema, workspace, resume)
+        paying, public = self._budget(budget), Schema.of(schema)
+        files = None if workspace is None else self._workspace(data, target, public, workspace, resume)
         try:
             with nullcontext() if files is None else logged(paying, files.prelude):
-                return self._fit(data, target, schema, paying, progress, typed, strict)
+                return self._fit(data, target, public, paying, progress, typed, strict)
         except (InputError, BudgetExceeded):
             if files is not None and files.untouched:
                 files.remove()  # refused before the first draw: there is no run to resume
@@ -196,7 +197,7 @@ class Distiller(Estimator):
         self,
         data: Any,
         target: str | None,
-        schema: Schema | None,
+        schema: SchemaLike,
         budget: Budget,
         tell: Tell | None,
         typed: bool,

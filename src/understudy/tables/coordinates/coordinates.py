@@ -79,7 +79,7 @@ class Coordinates:
         """
         private = as_frame(frame, empty_allowed=True)
         known = known_columns(private, schema, target, typed=typed)
-        free = cls._public(public_sample, known, schema, target)
+        free = public_columns(public_sample, known, schema, target)
         wanted = [column for column in known if column.name not in free]
         size = len(private) if rows is None else rows
         made: dict[str, Described] = dict(free)
@@ -117,32 +117,6 @@ class Coordinates:
         if epsilon is None:
             return plan_within(known, rows, budget.epsilon, delta, budget.events)
         return plan_within(known, rows, epsilon, delta)
-
-    @staticmethod
-    def _public(
-        sample: Table | None, known: tuple[Known, ...], schema: Schema | None, target: str | None
-    ) -> dict[str, Described]:
-        if sample is None:
-            return {}
-        frame = as_frame(sample)
-        shared = [column for column in known if column.name in frame.columns]
-        if not shared:
-            raise InputError(
-                f"the public sample has none of the table's columns; it has {listed(list(frame.columns), 5)}."
-            )
-        kept = None if schema is None else tuple(column for column in schema if column.name in frame.columns)
-        part = None if schema is None or not kept else Schema(kept)
-        goal = target if target in frame.columns else None
-        named = cast(pd.DataFrame, frame[[column.name for column in shared]])
-        mine = known_columns(named, part, goal)
-        # Nothing has to be hidden: a category needs no more rows than two.
-        plan = plan_at(mine, len(frame), _PUBLIC_NOISE, 0.5)
-        made = describe_public(named, mine, plan)
-        # Sensitive rows may lack what no public row does.
-        return {
-            column.name: column if column.target or column.declared is not None else replace(column, nullable=True)
-            for column in made
-        }
 
     # ---- what it says ----------------------------------------------------------------------------------------
 
@@ -278,3 +252,32 @@ class Coordinates:
         if not isinstance(columns, list) or not isinstance(plain.get("rows"), int):
             raise InputError("the description of the table is damaged: it lacks its columns or its number of rows.")
         return cls(tuple(Described.from_dict(column) for column in columns), plain["rows"])
+
+
+def public_columns(
+    sample: Table | None, known: tuple[Known, ...], schema: Schema | None, target: str | None
+) -> dict[str, Described]:
+    """What rows that are public already say of the columns that they have, at no cost."""
+    if sample is None:
+        return {}
+    frame = as_frame(sample)
+    shared = [column for column in known if column.name in frame.columns]
+    if not shared:
+        raise InputError(f"the public sample has none of the table's columns; it has {listed(list(frame.columns), 5)}.")
+    kept = None if schema is None else tuple(column for column in schema if column.name in frame.columns)
+    part = None if schema is None or not kept else Schema(kept)
+    goal = target if target in frame.columns else None
+    named = cast(pd.DataFrame, frame[[column.name for column in shared]])
+    # What the table's own types say holds for the sample; beyond that its text may stand for anything.
+    mine = tuple(
+        theirs if ours.kind is None else ours
+        for ours, theirs in zip(shared, known_columns(named, part, goal, typed=False), strict=True)
+    )
+    # Nothing has to be hidden: a category needs no more rows than two.
+    plan = plan_at(mine, len(frame), _PUBLIC_NOISE, 0.5)
+    made = describe_public(named, mine, plan)
+    # Sensitive rows may lack what no public row does.
+    return {
+        column.name: column if column.target or column.declared is not None else replace(column, nullable=True)
+        for column in made
+    }

@@ -99,7 +99,8 @@ class Described:
             return Column(self.name, "categorical", categories=named, other=self.other, nullable=nullable)
         low, high = self.bounds
         if self.kind == "datetime":
-            return Column(self.name, "datetime", bounds=(_moment(low), _moment(high)), nullable=nullable)
+            form = None if self.declared is None else self.declared.format
+            return Column(self.name, "datetime", bounds=(_moment(low), _moment(high)), nullable=nullable, format=form)
         scale = "linear" if self.declared is None else self.declared.scale
         if self.step >= 1:
             return Column(self.name, "integer", bounds=(int(low), int(high)), nullable=nullable, scale=scale)

@@ -15,6 +15,7 @@ import pandas as pd
 from pandas.api import types
 
 from understudy.errors import InputError
+from understudy.tables.aside import without_aside
 from understudy.tables.column import Category, Column
 from understudy.tables.coordinates.cells import refuse_type
 from understudy.tables.io import column_of
@@ -66,9 +67,9 @@ def known_columns(
 ) -> tuple[Known, ...]:
     """What is known of each column of the frame, in the frame's order. Looks at names and types, and at no value.
 
-    A schema may name some of the columns only. `typed=False` says that text may stand for anything, as in a CSV file.
+    A schema may name some of the columns only, and set others aside. `typed=False` says that text may stand for anything, as in a CSV file.
     """
-    names = list(frame.columns)
+    names = list(without_aside(frame, schema).columns)
     declared: Sequence[Column] = () if schema is None else schema.columns
     target = target if target is not None or schema is None else schema.target
     if absent := [column.name for column in declared if column.name not in names]:

@@ -1,0 +1,142 @@
+"""Tables in databases: SQLite and DuckDB files, DuckDB queries, PostgreSQL. Read only; nothing is written to any of them."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from understudy.errors import InputError
+from understudy.tables.formats import as_text
+from understudy.wording import did_you_mean, listed
+
+# PostgreSQL's own numbers for its types; every other type is read as text.
+_POSTGRES = {
+    16: pa.bool_(),
+    **dict.fromkeys((20, 21, 23), pa.int64()),
+    **dict.fromkeys((700, 701, 1700), pa.float64()),
+    **dict.fromkeys((1082, 1114), pa.timestamp("us")),
+    1184: pa.timestamp("us", "UTC"),
+}
+
+
+def sqlite(path: Path, table: str | None) -> pa.Table:
+    """A table of an SQLite file, as text: what its columns declare binds none of its cells."""
+    if not path.exists():
+        raise InputError(f"there is no file {path}.")
+    try:
+        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+        try:
+            tables = [
+                row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            ]
+            chosen = _chosen(path, table, tables)
+            rows = connection.execute(f'SELECT * FROM "{chosen.replace(chr(34), chr(34) * 2)}"')
+            names = [column[0] for column in rows.description]
+            return as_text(names, ([_sqlite_cell(cell) for cell in row] for row in rows))
+        finally:
+            connection.close()
+    except sqlite3.Error as error:
+        raise InputError(f"{path} cannot be read as SQLite: {error}.") from None
+
+
+def _sqlite_cell(cell: object) -> object:
+    if isinstance(cell, float):
+        return int(cell) if cell.is_integer() else repr(cell)
+    return None if isinstance(cell, bytes) else cell
+
+
+def duckdb_file(path: Path, table: str | None) -> pa.Table:
+    """A table of a DuckDB file, with its types."""
+    library = _duckdb(str(path))
+    if not path.exists():
+        raise InputError(f"there is no file {path}.")
+    try:
+        with library.connect(str(path), read_only=True) as connection:
+            chosen = _chosen(path, table, [row[0] for row in connection.execute("SHOW TABLES").fetchall()])
+            return _arrow(connection.sql(f'SELECT * FROM "{chosen.replace(chr(34), chr(34) * 2)}"'))
+    except library.Error as error:
+        raise InputError(f"{path} cannot be read as DuckDB: {error}.") from None
+
+
+def duckdb_query(text: str) -> pa.Table:
+    """What a query says: `duckdb:SELECT * FROM 'visits/*.parquet'`. Types that it told from rows come as text."""
+    query = re.sub(r"^duckdb:(//)?", "", text).strip()
+    library = _duckdb(text)
+    try:
+        with library.connect() as connection:
+            found = _arrow(connection.sql(query))
+    except library.Error as error:
+        raise InputError(f"DuckDB cannot answer {query!r}: {error}.") from None
+    if re.search(r"csv|json", query, re.IGNORECASE):
+        return found.cast(pa.schema([(name, pa.string()) for name in found.column_names]))
+    return found
+
+
+def _arrow(answer: Any) -> pa.Table:
+    found = answer.to_arrow_table() if hasattr(answer, "to_arrow_table") else answer.fetch_arrow_table()
+    return found if isinstance(found, pa.Table) else found.read_all()
+
+
+def _duckdb(text: str) -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise InputError(f"{text}: DuckDB is not installed: pip install 'understudy[files]'") from None
+    return duckdb
+
+
+def postgresql(text: str) -> pa.Table:
+    """`postgresql://user@host/base::table`, or a query in place of the table. The password comes from PGPASSWORD or ~/.pgpass."""
+    place, _, wanted = text.partition("::")
+    if not wanted:
+        raise InputError("postgresql://…: name a table or a query after ::, as in postgresql://me@host/base::visits")
+    try:
+        import psycopg
+        from psycopg import sql
+    except ImportError:
+        raise InputError("postgresql://…: psycopg is not installed: pip install 'understudy[files]'") from None
+    query: Any = wanted
+    if not re.match(r"\s*(select|with|table|values)\b", wanted, re.IGNORECASE):
+        query = sql.SQL("SELECT * FROM {}").format(sql.Identifier(*wanted.split(".")))
+    try:
+        with psycopg.connect(place) as connection:
+            connection.read_only = True
+            with connection.cursor() as cursor:
+                cursor.execute(query)
+                if cursor.description is None:
+                    raise InputError("postgresql://…: the query gives no rows to read.")
+                described = [
+                    (column.name, _POSTGRES.get(column.type_code, pa.string())) for column in cursor.description
+                ]
+                rows = cursor.fetchall()
+    except psycopg.Error as error:
+        raise InputError(f"PostgreSQL refused: {' '.join(str(error).split())}.") from None
+    columns = [[row[place] for row in rows] for place in range(len(described))]
+    return pa.table(
+        [_typed(column, kind) for column, (_, kind) in zip(columns, described, strict=True)],
+        names=[name for name, _ in described],
+    )
+
+
+def _typed(cells: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_string(kind):
+        return pa.array([None if cell is None else str(cell) for cell in cells], kind)
+    if pa.types.is_floating(kind):
+        return pa.array([None if cell is None else float(cell) for cell in cells], kind)
+    return pa.array(cells, kind)
+
+
+def _chosen(path: Path, table: str | None, tables: list[str]) -> str:
+    if table is None and len(tables) == 1:
+        return tables[0]
+    if table is None:
+        raise InputError(
+            f"{path} has the tables {listed(tables)}: choose one, as in {path}::{tables[0] if tables else 'NAME'}"
+        )
+    if table not in tables:
+        raise InputError(f"{path} has no table {table!r}; it has {listed(tables)}.{did_you_mean(table, tables)}")
+    return table
