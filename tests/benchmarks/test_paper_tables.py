@@ -112,7 +112,7 @@ def test_teachers_can_be_a_share_of_the_rows() -> None:
     assert generator.teachers == 50
     assert generator.epsilon == 0.5
     assert generator.random_state == 3
-    assert make("gan", 1.0, 0, quick=True).iterations == 300
+    assert make("gan", 1.0, 0, quick=True).iterations == 100
 
 
 def test_the_pages_of_results_are_made_from_the_files(tmp_path: Path) -> None:

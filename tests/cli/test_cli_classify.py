@@ -482,7 +482,7 @@ def test_a_budget_that_buys_no_label_is_given_back(capsys: pytest.CaptureFixture
         "--delta",
         "0",
         code=3,
-        entries=("released",),
+        entries=("returned",),
     )
 
 
@@ -561,7 +561,7 @@ def _flip_last_byte(folder: Path) -> None:
     ("damage", "words"),
     [
         (_flip_last_byte, "its checksum is not the one in the manifest"),
-        (lambda f: (f / "arrays.safetensors").unlink(), "is damaged"),
+        (lambda f: (f / "arrays.safetensors").unlink(), "Copy the release again"),
         (lambda f: (f / "manifest.json").unlink(), "holds no readable manifest.json"),
         (lambda f: (f / "manifest.json").write_text("{"), "manifest.json"),
         (shutil.rmtree, "is no folder"),

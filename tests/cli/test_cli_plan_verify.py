@@ -22,7 +22,7 @@ def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
     return int(exit_info.value.code or 0), out.out, out.err
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [pytest.param(m, marks=pytest.mark.slow) if m == "dpsgd" else m for m in METHODS])
 def test_plan_and_back(capsys: pytest.CaptureFixture[str], method: str) -> None:
     """Noise for a number of queries, then queries for that noise, then epsilon for both: they agree, never over
     budget."""

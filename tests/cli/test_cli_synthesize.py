@@ -111,7 +111,18 @@ def test_a_budget_that_does_not_hold_exits_with_3(
 ) -> None:
     data, schema = files
     code, _, err = run(
-        capsys, "synthesize", data, "--schema", schema, *SMALL, "--epsilon", "0.5", "--out", tmp_path / "s.csv"
+        capsys,
+        "synthesize",
+        data,
+        "--schema",
+        schema,
+        *SMALL,
+        "--epsilon",
+        "0.5",
+        "--set",
+        "noise=1",
+        "--out",
+        tmp_path / "s.csv",
     )
     assert code == 3
     assert "Remaining" in err

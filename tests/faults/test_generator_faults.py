@@ -63,7 +63,10 @@ def _weights(release: Path) -> list[np.ndarray]:
     return list(load(release).model_.arrays().values())
 
 
-@pytest.mark.parametrize("method", ["pategan", "gpate", "dpgan"])
+_SLOW = [pytest.param(method, marks=pytest.mark.slow) for method in ("gpate", "dpgan")]
+
+
+@pytest.mark.parametrize("method", ["pategan", *_SLOW])
 def test_sigkill_and_resume_give_the_same_generator(method: str, tmp_path: Path) -> None:
     """With noise fixed by place, the killed and resumed run must equal one that was never killed, bit for bit."""
     changes: dict[str, Any] = {"unsafe_noise_seed": 5}

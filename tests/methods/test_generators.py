@@ -348,7 +348,9 @@ def test_data_dependent_mode_publishes_a_sanitised_epsilon(frame: pd.DataFrame, 
 def test_as_published_takes_no_budget_that_it_would_not_charge(frame: pd.DataFrame, schema: Schema) -> None:
     budget = Budget(6.0, 1e-5)
     with pytest.raises(InputError, match="nothing true to charge"):
-        small("pategan", mode="as-published", epsilon=6.0).fit(frame, schema=schema, budget=budget)
+        small("pategan", aggregator="votes", mode="as-published", epsilon=6.0, noise=1.0, iterations=2).fit(
+            frame, schema=schema, budget=budget
+        )
     assert budget.events == ()
 
 

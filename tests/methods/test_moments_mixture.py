@@ -27,7 +27,7 @@ def product(sizes: list[int], components: int, seed: int) -> np.ndarray:
     return np.concatenate([rng.dirichlet(np.ones(size), components).T for size in sizes])
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=5)
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=6), st.integers(0, 99))
 def test_the_distance_from_the_tables_is_that_of_every_cell(sizes: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)

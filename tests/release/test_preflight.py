@@ -13,7 +13,7 @@ from understudy import registry
 from understudy.audit import worlds
 from understudy.cli.app import main
 from understudy.errors import InputError
-from understudy.release.preflight import Needs, Sizes, table_sizes
+from understudy.release.preflight import Needs, PublicSizes, table_sizes
 from understudy.tables import Column, Schema
 
 
@@ -26,18 +26,18 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, Any]:
 def test_sizes_are_those_of_the_schema_and_not_of_the_values() -> None:
     frame, schema = worlds.table(50), worlds.SCHEMA
     sizes = table_sizes(frame, schema, None)
-    assert sizes == Sizes(50, 1 + 1 + 3 + 1, 2)
+    assert sizes == PublicSizes(50, 1 + 1 + 3 + 1, 2)
     other = frame.assign(ward="north", age=0, dose=0.0)
     assert table_sizes(other, schema, None) == sizes
     assert table_sizes(frame, None, "sick").rows == 50
     wide = Schema((Column("a", "categorical", categories=tuple(map(str, range(500)))),), "a")
-    assert table_sizes(pd.DataFrame({"a": ["1"]}), wide, None) == Sizes(1, 500, 500)
+    assert table_sizes(pd.DataFrame({"a": ["1"]}), wide, None) == PublicSizes(1, 500, 500)
 
 
 @pytest.mark.parametrize("name", registry.names())
 def test_every_method_says_what_it_needs_and_more_is_never_less(name: str) -> None:
     needs = registry.get(name).needs
-    small, rows, width = (needs.estimate(Sizes(*s, 2), {}) for s in ((1000, 10), (100_000, 10), (1000, 1000)))
+    small, rows, width = (needs.estimate(PublicSizes(*s, 2), {}) for s in ((1000, 10), (100_000, 10), (1000, 1000)))
     assert 0 < small.bytes < 2**30
     assert rows.bytes > small.bytes
     assert width.bytes > small.bytes
@@ -46,17 +46,17 @@ def test_every_method_says_what_it_needs_and_more_is_never_less(name: str) -> No
 
 def test_steps_count() -> None:
     needs = Needs(steps=("iterations", "batch"), per_step=1.0)
-    at = Sizes(10, 10, 2)
+    at = PublicSizes(10, 10, 2)
     assert needs.estimate(at, {"iterations": 1000, "batch": 2}).seconds == pytest.approx(
         needs.estimate(at, {"iterations": 1, "batch": 1}).seconds + 1.999
     )
 
 
 def test_what_cannot_fit_is_refused() -> None:
-    estimate = Needs(per_pair=64).estimate(Sizes(1000, 100_000, 2), {})
+    estimate = Needs(per_pair=64).estimate(PublicSizes(1000, 100_000, 2), {})
     with pytest.raises(InputError, match=r"of memory.*are free: 1,000 rows of 100,000 numbers"):
         estimate.refuse_unfit(available=16 * 2**30)
-    Needs().estimate(Sizes(1000, 10, 2), {}).refuse_unfit(available=16 * 2**30)
+    Needs().estimate(PublicSizes(1000, 10, 2), {}).refuse_unfit(available=16 * 2**30)
 
 
 def test_a_hundred_thousand_declared_levels_reserve_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -288,7 +288,7 @@ def test_arrow_types_come_without_a_row(survey: pd.DataFrame, tmp_path: Path, su
         ("a.csv", "a,b\n1,2\n", "schema init"),
         ("a.json", "{}", "none of the codebooks"),
         ("a.json", "[1]", "expected keys and values"),
-        ("a.json", "{", "not JSON"),
+        ("a.json", "{", "not valid JSON"),
         ("a.xyz", "", "Say it with --format"),
         ("a.sql", "create table a (b int", "before its parenthesis is closed"),
         ("a.sql", "create table a (b int primary key)", "no column in it"),

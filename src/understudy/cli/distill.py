@@ -151,10 +151,10 @@ def _read(
 
 def _sizes(records: Any, described: Any, target: str | None) -> Any:
     from understudy.images import ImageDataset
-    from understudy.release.preflight import Sizes, table_sizes
+    from understudy.release.preflight import PublicSizes, table_sizes
 
     if isinstance(records, ImageDataset):
-        return Sizes(len(records), records.images[0].size, len(records.classes))
+        return PublicSizes(len(records), records.images[0].size, len(records.classes))
     return table_sizes(records, described, target)
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from understudy.errors import InputError
+from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.adversarial import Design, Generator, draw_latents, make_records
 from understudy.learn.discriminators import (
     MOST_TEACHERS,
@@ -25,7 +25,9 @@ from understudy.methods.adversarial import AdversarialGenerator, Game, GameTrain
 from understudy.methods.paid_vectors import PaidVectors
 from understudy.methods.paid_votes import MODES, Mode, PaidVotes, check_votes
 from understudy.methods.sizing import Sizes
+from understudy.privacy import GaussianEvent, compose
 from understudy.release.generator import Learnt
+from understudy.release.intake import Intake
 from understudy.release.settings import layers, one_of, or_none, positive, setting, share, whole
 
 
@@ -73,6 +75,15 @@ class TaughtGenerator(AdversarialGenerator):
         check_votes(self)
         if self.teachers is not None and self.teachers > MOST_TEACHERS:
             raise InputError(f"`teachers` (={self.teachers}) must be at most {MOST_TEACHERS}.")
+
+    def learn(self, rows: Intake) -> Learnt:
+        """Touches private data. Noise that the budget cannot hold is refused before the coordinates are bought."""
+        if self.noise is not None and getattr(self, "aggregator", "votes") != "votes":
+            step = GaussianEvent(self.noise, self.iterations or 1)
+            if not rows.budget.affords(step):
+                cost, left = compose([step], rows.budget.delta).epsilon, rows.budget.remaining_epsilon()
+                raise BudgetExceeded(requested=cost, remaining=left, what=f"noise {self.noise:g}")
+        return super().learn(rows)
 
     def _check_rows(self, rows: int) -> None:
         super()._check_rows(rows)

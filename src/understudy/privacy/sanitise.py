@@ -114,7 +114,8 @@ class SmoothRelease:
         budget.charge(*self.events)
         cost = gnmax_cost(counts, charged.sigma, self.order, noise="discrete")
         local = gnmax_local_sensitivity(counts, charged.sigma, self.order, noise="discrete")
-        smooth = max(smooth_sensitivity(local, self.beta), 1e-300)
+        # The larger of a smooth bound and a constant is smooth too; noise of a size that no float holds is never asked for.
+        smooth = max(smooth_sensitivity(local, self.beta), 1e-100)
         spread = smooth * self.sigma
         noisy = float(budget.noise.add_gaussian(np.array([cost]), spread, scale_is_private=True)[0])
         log_smooth = float(budget.noise.add_gaussian(np.array([math.log(smooth)]), self.beta * self.sigma_log)[0])

@@ -19,7 +19,7 @@ _UNDECLARED = 20
 
 
 @dataclass(frozen=True)
-class Sizes:
+class PublicSizes:
     """Public: rows, numbers in an encoded row, classes of the target."""
 
     rows: int
@@ -43,7 +43,7 @@ class Needs:
     steps: tuple[str, ...] = ()
     per_step: float = 0.0
 
-    def estimate(self, sizes: Sizes, settings: Mapping[str, Any]) -> Expected:
+    def estimate(self, sizes: PublicSizes, settings: Mapping[str, Any]) -> Expected:
         cells, pairs = sizes.rows * sizes.width, sizes.classes * sizes.width**2
         steps = math.prod(settings.get(name) or 1 for name in self.steps) if self.steps else 0
         return Expected(
@@ -59,7 +59,7 @@ class Needs:
 class Expected:
     """Bytes and seconds of one processor, roughly."""
 
-    sizes: Sizes
+    sizes: PublicSizes
     bytes: int
     seconds: float
 
@@ -86,7 +86,7 @@ class Expected:
             )
 
 
-def table_sizes(frame: Any, schema: Any, target: str | None) -> Sizes:
+def table_sizes(frame: Any, schema: Any, target: str | None) -> PublicSizes:
     """Sizes of a table: its number of rows, its columns and their types, and what the schema declares."""
     goal = target or (None if schema is None else schema.target)
     width, classes = 0, 1
@@ -103,7 +103,7 @@ def table_sizes(frame: Any, schema: Any, target: str | None) -> Sizes:
         width += levels + (column is None or column.nullable)
         if name == goal:
             classes = 2 if column is None or column.categories is None else len(column.labels)
-    return Sizes(len(frame), width, classes)
+    return PublicSizes(len(frame), width, classes)
 
 
 def memory_left() -> int | None:
