@@ -80,7 +80,7 @@ def test_one_look_at_a_table_is_post_processing_of_its_generator() -> None:
     made = OneLook.from_settings(epsilon=8.0, delta=1e-5, per_class=3, steps=100, samples=300, **QUICK).fit(
         _table(), "y", _schema()
     )
-    assert made.score(_table(300, 1)) > 0.8
+    assert made.score(_table(300, 1)) > 0.7
     release = made.certificate_.body["release"]
     assert (release["method"], release["post_processing_of"]) == ("one-look", "generator/moments")
     assert made.certificate_.verify() <= 8
