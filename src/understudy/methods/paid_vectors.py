@@ -18,6 +18,8 @@ from understudy.privacy import Budget, Event, PrepaidVectors, VectorSum
 from understudy.release.driver import Draw, Run
 from understudy.release.generator import Learnt
 
+HEARD = "more teachers are heard over more noise"
+
 
 def unit_vectors(dimension: int) -> VectorSum:
     """Every teacher's vector at norm 1."""
@@ -72,7 +74,7 @@ def plan_vectors(mechanism: VectorSum, budget: Budget, sizes: Sizes, noise: floa
         return [*budget.events, replace(mechanism, noise_multiplier=noise).event(length)]
 
     noise, length = noise_or_length(cost, budget, noise, sizes.iterations, tolerance=1e-3)
-    at_least_one(cost, budget, noise, length, "more teachers are heard over more noise")
+    at_least_one(cost, budget, noise, length, HEARD)
     if clearness(teachers, mechanism.dimension, budget.epsilon, budget.delta) < HOPELESS:
         warnings.warn(
             f"the noise drowns what {teachers} teachers say about {mechanism.dimension} numbers at a time: the rows tell "

@@ -22,9 +22,10 @@ from understudy.learn.discriminators import (
 from understudy.learn.partition import shards
 from understudy.learn.teachers import TeacherAxis, Teachers, one_device
 from understudy.methods.adversarial import AdversarialGenerator, Game, GameTraining, Prepared, WarmStart
-from understudy.methods.paid_vectors import PaidVectors
+from understudy.methods.paid_vectors import HEARD, PaidVectors
 from understudy.methods.paid_votes import MODES, Mode, PaidVotes, check_votes
 from understudy.methods.sizing import Sizes
+from understudy.methods.voting import at_least_one
 from understudy.privacy import GaussianEvent, compose
 from understudy.release.generator import Learnt
 from understudy.release.intake import Intake
@@ -79,10 +80,12 @@ class TaughtGenerator(AdversarialGenerator):
     def learn(self, rows: Intake) -> Learnt:
         """Touches private data. Noise that the budget cannot hold is refused before the coordinates are bought."""
         if self.noise is not None and getattr(self, "aggregator", "votes") != "votes":
-            step = GaussianEvent(self.noise, self.iterations or 1)
-            if not rows.budget.affords(step):
-                cost, left = compose([step], rows.budget.delta).epsilon, rows.budget.remaining_epsilon()
+            budget, steps = rows.budget, GaussianEvent(self.noise, self.iterations or 1)
+            if not budget.affords(steps) and self.iterations is not None:
+                cost, left = compose([steps], budget.delta).epsilon, budget.remaining_epsilon()
                 raise BudgetExceeded(requested=cost, remaining=left, what=f"noise {self.noise:g}")
+            fits = int(budget.affords(steps))
+            at_least_one(lambda n, k: [*budget.events, GaussianEvent(n, k)], budget, self.noise, fits, HEARD)
         return super().learn(rows)
 
     def _check_rows(self, rows: int) -> None:
