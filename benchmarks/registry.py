@@ -43,6 +43,7 @@ PAGES: dict[str, dict[str, str]] = {
         "accounting": "accounting:BENCHMARK",
         "audit": "audit:BENCHMARK",
         "coordinates": "coordinates:BENCHMARK",
+        "interactions": "interactions:BENCHMARK",
         "faults": "faults:BENCHMARK",
         "fuzz": "fuzz:BENCHMARK",
         "demo": "demo:BENCHMARK",

@@ -180,8 +180,7 @@ def _parities(
     places = all_triples(len(sizes))
     sums, known = triples.sums.astype(np.float64), signs(codes, sizes, triples.high).astype(np.float32)
     share = chances.mean(axis=0)
-    total = float(np.abs(chances).sum())
-    rows = max(float(triples.total), 1.0)
+    total, rows = len(codes), max(triples.total, 1.0)
     said = np.empty((chances.shape[1], len(places)))
     for start in range(0, len(places), 256):
         parity = known[:, places[start : start + 256]].prod(axis=2)
