@@ -133,7 +133,8 @@ def test_a_budget_is_all_that_is_asked_for() -> None:
     scores = [student_sizes(rows, epsilon, 1e-5) for rows in (60, 32_561) for epsilon in (1.0, 1e5)]
     assert [one.teachers for one in scores] == [2, 2, 1017, 20]
     assert (scores[2].iterations, scores[2].batch, scores[2].memory) == (100, 256, 0.97)
-    assert (scores[3].iterations, scores[3].batch, scores[3].memory) == (300, 512, pytest.approx(0.8))
+    assert (scores[3].iterations, scores[3].batch, scores[3].memory) == (600, 1024, pytest.approx(0.8))
+    assert [(one.crossed, one.generator_steps) for one in scores[2:]] == [(0.0, 3), (pytest.approx(0.3), 1)]
     assert clearness(1017, 64 * 105, 1.0, 1e-5) == pytest.approx(0.5, abs=0.1)
     assert critic_batch(227_845) == 8192
     assert critic_sizes(8192 * 0.0017).iterations == 300
@@ -425,3 +426,26 @@ def test_noise_that_drowns_is_said(
 
     with pytest.warns(UnderstudyWarning, match=message):
         small(method, **changes).fit(frame, schema=schema)
+
+
+def test_crossed_fakes_take_whole_columns_from_their_own_class() -> None:
+    """A group of a category, and a number with its flag, come from one fake."""
+    from types import SimpleNamespace
+
+    import jax.numpy as jnp
+
+    from understudy.learn.adversarial import Heads
+    from understudy.methods.pategan import PATEGANGame
+
+    heads = Heads(6, one_hot=((0, 3),), missing=((3, 4),))
+    classes = np.repeat([0, 1], 50)
+    fakes = np.repeat(np.arange(100.0)[:, None], 6, axis=1)
+    game: Any = SimpleNamespace(sizes=SimpleNamespace(crossed=0.4), design=SimpleNamespace(heads=heads))
+    made = np.asarray(PATEGANGame._crossed(game, jnp.asarray(fakes), classes, np.random.default_rng(0)))
+    assert (made[:, 0] == made[:, 1]).all()
+    assert (made[:, 0] == made[:, 2]).all()
+    assert (made[:, 3] == made[:, 4]).all()
+    assert (classes[made.astype(int)] == classes[:, None]).all()
+    assert 20 < (made != fakes).any(axis=1).sum() < 50
+    game.sizes.crossed = 0.0
+    assert PATEGANGame._crossed(game, jnp.asarray(fakes), classes, np.random.default_rng(0)) is not None

@@ -12,7 +12,7 @@ of them, and the generator learns from the student. What leaves the private side
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -50,18 +50,21 @@ Aggregator = Literal["scores", "comparisons", "votes"]
 
 @dataclass
 class PATEGANTraining(TeacherTraining):
-    """n_T (`teacher_steps`), n_S and n (`student_batch`) of the paper.
+    """n_T (`teacher_steps`), n_S and n (`student_batch`) of the paper. What is None follows from the rule.
 
     What was paid for once may be learnt from for ever: the student takes answers of all iterations, those of an earlier one
-    `memory` times as often as those of the next (None: by the rule). 0 is as published: fresh ones alone.
+    `memory` times as often as those of the next. 0 is as published: fresh ones alone. A share of the fakes is `crossed`:
+    each column comes from one of two fakes of a class, so that teachers also speak of rows that the generator does not
+    make, and the student learns which way leads to them.
     """
 
-    student_steps: int = setting(20, whole())
+    student_steps: int | None = setting(None, or_none(whole()))
     student_batch: int = setting(256, whole())
     student_hidden: tuple[int, ...] = setting((64,), layers())
     student_learning_rate: float = setting(2e-3, positive())
-    generator_steps: int = setting(3, whole())
+    generator_steps: int | None = setting(None, or_none(whole()))
     memory: float | None = setting(None, or_none(share("the weight", ends="[]")))
+    crossed: float | None = setting(None, or_none(share("the share", ends="[]")))
 
 
 @dataclass(eq=False, repr=False)
@@ -86,6 +89,7 @@ class PATEGAN(TaughtGenerator):
         budget = prepared.rows.budget
         sizes = as_set(student_sizes(len(prepared.rows), budget.epsilon, budget.delta, self.teachers), self)
         if self.aggregator == "votes":
+            sizes = replace(sizes, crossed=self.training.crossed or 0.0)
             ballot = Ballot(self.ballot, sizes.teachers)
             votes = plan_run(ballot, budget, self, sizes, queries=sizes.batch, options=2)
             return PATEGANGame(self, prepared, votes, sizes)
@@ -115,7 +119,7 @@ class PATEGANGame(TaughtGame):
         self, settings: PATEGAN, prepared: Prepared, paid: PaidVotes | PaidVectors, sizes: StudentSizes
     ) -> None:
         super().__init__(settings, prepared, paid, sizes, published=settings.aggregator == "votes")
-        self.settings, self.batch, self.memory = settings, sizes.batch, sizes.memory
+        self.settings, self.batch, self.sizes = settings, sizes.batch, sizes
 
     def start(self) -> PATEGANState:
         """Line 2."""
@@ -138,6 +142,7 @@ class PATEGANGame(TaughtGame):
         # 12 and 14: fakes for the student.
         latents = draw_latents(self.design, rng, self.every_class, self.batch)
         fakes = make_records(self.design, state.generator.network, latents)
+        fakes = self._crossed(fakes, np.asarray(latents.classes), rng)
         # 15 to 19: what the teachers say of each fake, with noise, and accounted for.
         answers, paid = self._ask(iteration, state, teachers, fakes, latents, draw)
         # 20 to 24: n_S steps of the student on answered fakes, then the generator against the student.
@@ -149,7 +154,7 @@ class PATEGANGame(TaughtGame):
             state.asked.at[iteration].set(fakes),
             state.answers.at[iteration].set(answers),
             self._lessons(rng, iteration),
-            draw_latents(self.design, rng, self.every_class, self.how.generator_steps, self.how.student_batch),
+            draw_latents(self.design, rng, self.every_class, self.sizes.generator_steps, self.how.student_batch),
         )
         seen = {"student_loss": float(losses[0]), "generator_value": float(losses[1])}
         return PATEGANState(generator, student, teachers, asked, answers, paid), seen
@@ -168,11 +173,27 @@ class PATEGANGame(TaughtGame):
         # Elements of a vector of norm 1 are brought to the size of 1, for the student's sake.
         return noisy * np.float32(1.0 if signs else np.sqrt(len(noisy))), paid
 
+    def _crossed(self, fakes: Array, classes: np.ndarray, rng: np.random.Generator) -> Array:
+        """A share of the fakes, each column by even odds from another fake of the same class."""
+        if not self.sizes.crossed:
+            return fakes
+        order = np.argsort(classes, kind="stable")
+        shuffled = np.lexsort((rng.random(len(classes)), classes))
+        other = np.empty_like(order)
+        other[order] = shuffled
+        columns = self.design.heads.segments
+        for number, flag in self.design.heads.missing:
+            columns[flag] = columns[number]
+        taken = rng.random((len(classes), len(columns))) < 0.5
+        taken &= (rng.random(len(classes)) < self.sizes.crossed)[:, None]
+        return jnp.where(jnp.asarray(taken[:, columns]), fakes[other], fakes)
+
     def _lessons(self, rng: np.random.Generator, iteration: int) -> np.ndarray:
         """Which answers the student takes in each step: an iteration, and one of its fakes."""
-        shape = (self.how.student_steps, self.how.student_batch)
+        shape = (self.sizes.student_steps, self.how.student_batch)
         age = np.arange(iteration, -1, -1)
-        chances = self.memory**age if self.memory else (age == 0).astype(float)
+        memory = self.sizes.memory
+        chances = memory**age if memory else (age == 0).astype(float)
         taken = rng.choice(iteration + 1, shape, p=chances / chances.sum())
         return np.stack([taken, rng.integers(0, self.batch, shape)], axis=-1).astype(np.int32)
 

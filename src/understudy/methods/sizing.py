@@ -24,6 +24,8 @@ HOPELESS = 0.1
 """At this clearness nothing was ever learnt."""
 # A teacher has at least so many rows, where there are enough; more teachers than so many say nothing new.
 _ROWS_EACH, _MOST = 32, 2000
+# What the rule fixes of a method's group of settings.
+_GROUPED = ("learning_rate", "caution", "memory", "crossed", "student_steps", "generator_steps")
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,33 @@ def direction_sizes(rows: int, dimension: int, epsilon: float, delta: float, tea
 
 @dataclass(frozen=True)
 class StudentSizes(Sizes):
-    """Public. And how many fakes a student asks about, and how long it remembers."""
+    """Public. And how many fakes a student asks about, how long it remembers, how many of them are crossed, and the steps
+    of student and generator for each release."""
 
     batch: int
     memory: float
+    crossed: float
+    student_steps: int
+    generator_steps: int
 
 
 def student_sizes(rows: int, epsilon: float, delta: float, teachers: int | None = None) -> StudentSizes:
-    """PATE-GAN. Where it is clear, more is asked for and less is remembered: what teachers said before is out of date."""
+    """PATE-GAN. Where it is clear, more is asked for and less is remembered: what teachers said before is out of date.
+
+    And the generator goes a step at a time, and some fakes are crossed: a student that saw the generator's own fakes alone
+    would know nothing of where it has not been.
+    """
     teachers, clear = _staff(rows, 256, epsilon, delta, teachers, 20, (10.0, 30.0))
     return StudentSizes(
         teachers,
-        round(100 * 3**clear),
+        round(100 * 6**clear),
         0.01 * 0.5**clear,
         0.3 ** (1 - clear),
-        round(256 * 2**clear),
+        round(256 * 4**clear),
         0.97 - 0.17 * clear,
+        0.3 * clear,
+        round(20 * 2**clear),
+        round(3 ** (1 - clear)),
     )
 
 
@@ -95,7 +108,7 @@ def critic_sizes(rarest: float) -> Sizes:
 def as_set(sizes: Any, settings: Any) -> Any:
     """The rule, where settings leave it open. A run whose noise is given has no length yet."""
     how = settings.training
-    said = {name: getattr(how, name) for name in ("learning_rate", "caution", "memory") if hasattr(how, name)}
+    said = {name: getattr(how, name) for name in _GROUPED if hasattr(how, name) and hasattr(sizes, name)}
     said |= {"batch": settings.batch} if isinstance(sizes, StudentSizes) else {}
     length = settings.iterations or (None if settings.noise is not None else sizes.iterations)
     return replace(sizes, iterations=length, **{name: value for name, value in said.items() if value is not None})

@@ -108,7 +108,7 @@ class TaughtGame(Game):
         """Touches private data: rows are dealt to teachers by position alone."""
         self.how: Any = settings.training
         self.prepared, self.paid, self.iterations = prepared, paid, paid.iterations
-        steps = self.iterations * getattr(self.how, "generator_steps", 1)
+        steps = self.iterations * getattr(sizes, "generator_steps", 1)
         self.design: Design = prepared.design(sizes.learning_rate, steps, sizes.caution)
         dealt = shards(len(prepared.rows), sizes.teachers, seed=prepared.rows.seed)
         axis = TeacherAxis(sizes.teachers, one_device() if settings.mesh is None else settings.mesh)
