@@ -105,11 +105,36 @@ def scrambled(data: bytes, rng: random.Random) -> bytes:
     return bytes(made)
 
 
+def nudged(body: Any, rng: random.Random) -> Any:
+    """A certificate with other numbers in one or two of its events, or with an event more or less: all of the right type."""
+    events = body.get("events") if isinstance(body, dict) else None
+    if not isinstance(events, list) or not events:
+        return body
+    for _ in range(rng.choice((1, 1, 2))):
+        event = rng.choice(events)
+        numbers = [
+            key for key, value in event.items() if isinstance(value, int | float) and not isinstance(value, bool)
+        ]
+        match rng.randrange(4):
+            case 0:
+                events.append(copy.deepcopy(event))
+            case 1 if len(events) > 1:
+                events.remove(event)
+            case _ if numbers:
+                key = rng.choice(numbers)
+                event[key] = type(event[key])(event[key] * rng.choice((0.01, 0.5, 0.999, 1.001, 2, 10, 1000)))
+            case _:
+                pass
+    return body
+
+
 def certificate(data: bytes, rng: random.Random) -> bytes:
     """A certificate that was edited, mostly by somebody who can compute a checksum."""
-    if rng.random() < 0.15:
+    chance = rng.random()
+    if chance < 0.15:
         return scrambled(data, rng)
-    body = structure(json.loads(data), rng)
+    # Half stay well-formed, so that they come to the recomputation; the others are for those who check the form.
+    body = nudged(json.loads(data), rng) if chance < 0.575 else structure(json.loads(data), rng)
     if isinstance(body, dict) and rng.random() < 0.95:
         body.pop("checksum", None)
         try:

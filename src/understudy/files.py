@@ -1,10 +1,11 @@
-"""Files that appear under their name only when they are whole."""
+"""Files and folders that appear under their name only when they are whole."""
 
 from __future__ import annotations
 
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -55,15 +56,38 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.close(handle)
 
 
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder beside `path`, which may be there if it is empty; renamed to it at the end, removed if anything fails."""
+    _remove_drafts(path)
+    draft = _beside(path)
+    draft.mkdir(0o700)
+    handle = os.open(draft, os.O_RDONLY)
+    try:
+        _is_free(handle)
+        yield draft
+        umask = os.umask(0)
+        os.umask(umask)
+        for file in draft.iterdir():
+            file.chmod(0o666 & ~umask)
+        draft.chmod(0o777 & ~umask)
+        if path.is_dir():
+            path.rmdir()
+        draft.replace(path)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        os.close(handle)
+
+
 def _remove_drafts(path: Path) -> None:
-    """Drafts of the same file that a killed process left."""
+    """Drafts of the same file or folder that a killed process left."""
     pattern = re.compile(r"\.[0-9a-f]{12}-" + re.escape(path.name))
     with suppress(OSError):
-        for draft in [one for one in path.parent.iterdir() if pattern.fullmatch(one.name) and one.is_file()]:
-            handle = os.open(draft, os.O_RDWR)
+        for draft in [one for one in path.absolute().parent.iterdir() if pattern.fullmatch(one.name)]:
+            handle = os.open(draft, os.O_RDONLY)
             try:
                 if _is_free(handle):
-                    draft.unlink(missing_ok=True)
+                    shutil.rmtree(draft) if draft.is_dir() else draft.unlink(missing_ok=True)
             finally:
                 os.close(handle)
 

@@ -15,7 +15,6 @@ import itertools
 import json
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ import numpy as np
 
 from understudy._version import __version__
 from understudy.errors import InputError
-from understudy.files import write_text
+from understudy.files import whole_folder, write_text
 from understudy.privacy import Certificate
 from understudy.privacy.certificate import LARGEST_FILE
 from understudy.release.arrays import read_arrays
@@ -76,33 +75,23 @@ def write_bundle(bundle: Bundle, path: str | Path) -> None:
     from safetensors.numpy import save_file
 
     target = check_target(path)
-    draft = Path(tempfile.mkdtemp(dir=target.absolute().parent, prefix=".understudy-"))
     try:
-        arrays = {name: np.ascontiguousarray(array) for name, array in bundle.arrays.items()}
-        save_file(arrays, draft / ARRAYS)
-        bundle.certificate.save(draft / CERTIFICATE)
-        manifest = {
-            "format": FORMAT,
-            "understudy": __version__,
-            "kind": bundle.kind,
-            "method": bundle.method,
-            "parameters": dict(bundle.parameters),
-            "schema": bundle.schema.to_dict() if bundle.schema is not None else None,
-            "files": {name: _digest((draft / name).read_bytes()) for name in _LARGEST},
-        }
-        (draft / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
-        umask = os.umask(0)
-        os.umask(umask)
-        draft.chmod(0o777 & ~umask)
-        for file in draft.iterdir():
-            file.chmod(0o666 & ~umask)
-        if target.is_dir():
-            target.rmdir()
-        draft.replace(target)
+        with whole_folder(target) as draft:
+            arrays = {name: np.ascontiguousarray(array) for name, array in bundle.arrays.items()}
+            save_file(arrays, draft / ARRAYS)
+            bundle.certificate.save(draft / CERTIFICATE)
+            manifest = {
+                "format": FORMAT,
+                "understudy": __version__,
+                "kind": bundle.kind,
+                "method": bundle.method,
+                "parameters": dict(bundle.parameters),
+                "schema": bundle.schema.to_dict() if bundle.schema is not None else None,
+                "files": {name: _digest((draft / name).read_bytes()) for name in _LARGEST},
+            }
+            (draft / MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
     except OSError as error:
         raise InputError(f"cannot write the release to {target}: {error.strerror or error}.") from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def read_bundle(path: str | Path) -> Bundle:

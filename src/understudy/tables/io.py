@@ -179,6 +179,8 @@ def _read_file(path: Path, csv: Callable[[Path], pa.Table], *, own: bool = False
                     check_expansion(path, stored, 8 * rows * columns)
                 table = file.read()
         else:
+            if not own:
+                _check_feather(path, stored)
             table = feather.read_table(os.fspath(path))
         table.validate(full=True)  # lengths and offsets that point outside of the file
         return table
@@ -189,6 +191,14 @@ def _read_file(path: Path, csv: Callable[[Path], pa.Table], *, own: bool = False
         raise InputError(f"{path} is not a whole {suffix} file: {reason}. Copy or make it again.") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}.") from None
+
+
+def _check_feather(path: Path, stored: int) -> None:
+    """Rows and columns from what the file says of itself; nothing is unpacked."""
+    with pa.memory_map(os.fspath(path)) as file:
+        if bytes(file.read(6)) == b"ARROW1":
+            held = pa.ipc.open_file(file)
+            check_expansion(path, stored, 8 * held.count_rows() * len(held.schema))
 
 
 def _neighbour(path: Path) -> str:
