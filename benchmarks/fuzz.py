@@ -249,7 +249,6 @@ BENCHMARK = Benchmark(
     repeats={"quick": 1, "full": 20},
     parts=parts,
     summary=summary,
-    alone=True,
     notes=(
         "Checksums fit in most of the crafted files. A reader may take 1 GiB more than the program itself; "
         "peak_mb counts both.",
