@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import moments
+from benchmarks import adversarial, moments
+from benchmarks.methods import label
 from benchmarks.result import Row, read, result_path, select
 
 SETS = {"mnist": "MNIST", "fashion": "Fashion-MNIST"}
@@ -52,6 +53,28 @@ def _moments_figures(row: Row) -> str:
     first, second = ("weighted_f1", "f1") if row["dataset"] in moments.MANY_CLASSES else ("auroc", "auprc")
     half = row.get(f"{first}_half_width")
     return f"{row[first]:.3f}" + ("" if half is None else f" ± {half:.3f}") + f" / {row[second]:.3f}"
+
+
+# ---- adversarial generators ----
+
+
+def curves(summary: Sequence[Row], *methods: str) -> list[str]:
+    """Mean AUROC and the deviation over seeds; a line for each epsilon, or for each method without one."""
+    lines: list[list[str]] = []
+    for method in methods:
+        mine = list(select(summary, method=label(method)))
+        for epsilon in sorted({row["epsilon"] for row in mine}, key=float):
+            found = [next(select(mine, dataset=name, epsilon=epsilon), None) for name in adversarial.DATASETS]
+            said = label(method) if len(methods) > 1 else "noise next to nothing" if epsilon == "inf" else epsilon
+            lines.append([said, *(_curve_cell(row) for row in found)])
+    return _table(["" if len(methods) > 1 else "unconditional ε", *adversarial.DATASETS], lines)
+
+
+def _curve_cell(row: Row | None) -> str:
+    if row is None:
+        return "–"
+    spread = f" ± {row['auroc_deviation']:.3f}" if row["seeds"] > 1 else ""
+    return f"{row['auroc']:.3f}{spread}" + ("" if row["seeds"] >= 5 else str(row["seeds"]).translate(_SMALL))
 
 
 # ---- images ----
@@ -213,6 +236,11 @@ def one_look_chosen(summary: Sequence[Row]) -> list[str]:
 # Page -> mark -> the result, its table, and what makes lines of it.
 PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
     "moments": {"moments": ("moments", "summary", moments_table)},
+    **{
+        name: {"curves": ("adversarial-curves", "summary", lambda summary, name=name: curves(summary, name))}
+        for name in ("gpate", "pategan", "dpgan")
+    },
+    "gan": {"curves": ("adversarial-curves", "summary", lambda summary: curves(summary, "gan", "real"))},
     "image-moments": {
         "images final": ("images", "runs", images_final),
         "images ablation": ("images", "runs", images_ablation),
