@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -20,6 +22,16 @@ settings.load_profile("default")
 # its children an ignored SIGINT.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Programs that one process has compiled, all others of this run need not: workers, and the commands that they start.
+_COMPILED = Path(tempfile.gettempdir()) / f"understudy-compiled-{os.getpid()}"
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_COMPILED))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+
+
+def pytest_sessionfinish() -> None:
+    """The process that started the others, and named the folder, ends last."""
+    shutil.rmtree(_COMPILED, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True, scope="session")
