@@ -195,7 +195,7 @@ def test_yaml_that_is_no_schema(tmp_path: Path, text: str, message: str) -> None
 def test_a_gzip_bomb(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "bomb.csv.gz", "wb") as file:
         file.write(b"a,b\n")
-        for _ in range(300):
+        for _ in range(40):
             file.write(b"1,2\n" * 2**20)
     with pytest.raises(InputError, match="would unpack"):
         read_table(tmp_path / "bomb.csv.gz")
