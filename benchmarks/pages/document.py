@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks import registry
 from benchmarks.pages.comparison import comparison
-from benchmarks.pages.method_tables import PAGES as METHOD_PAGES
+from benchmarks.pages.method_tables import PAGES as PAGES_WITH_TABLES
 from benchmarks.pages.method_tables import filled
 from benchmarks.pages.summary import summary_page
 from benchmarks.result import Results, Row, number, read
@@ -37,8 +37,8 @@ def documents(folder: str | Path, docs: Path) -> dict[Path, str]:
         pages[docs / "results" / f"{page}.md"] = topic(page, found)
     if "peers" in _full(found):
         pages[docs / "comparison.md"] = comparison(_full(found)["peers"])
-    for name in METHOD_PAGES:
-        path = docs / "methods" / f"{name}.md"
+    for name in PAGES_WITH_TABLES:
+        path = docs / f"{name}.md"
         if path.exists():
             pages[path] = filled(name, path.read_text("utf-8"), folder)
     return pages

@@ -77,6 +77,22 @@ def _curve_cell(row: Row | None) -> str:
     return f"{row['auroc']:.3f}{spread}" + ("" if row["seeds"] >= 5 else str(row["seeds"]).translate(_SMALL))
 
 
+# ---- audits ----
+
+
+def audits(summary: Sequence[Row]) -> list[str]:
+    """What the best attacker proved beside the claim, and what a neighbour moved over what was paid."""
+    lines = [
+        [
+            row["method"] if row["takes"] == "vectors" else f"{row['method']}, {row['takes']}",
+            f"{row['epsilon']:g}", f"{row['measured_epsilon']:.2f}", f"{row['claimed_mu']:.3f}", f"{row['measured_mu']:.3f}",
+            "" if row["worst_ratio"] is None else f"{row['worst_ratio']:.4f}", f"{row['fits_a_side']:,}",
+        ]
+        for row in summary
+    ]  # fmt: skip
+    return _table(["", "ε claimed", "ε proved", "μ claimed", "μ proved", "worst ratio", "fits a side"], lines)
+
+
 # ---- images ----
 
 
@@ -235,25 +251,28 @@ def one_look_chosen(summary: Sequence[Row]) -> list[str]:
 
 # Page -> mark -> the result, its table, and what makes lines of it.
 PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
-    "moments": {"moments": ("moments", "summary", moments_table)},
+    "audits": {"audits": ("audit", "summary", audits)},
+    "methods/moments": {"moments": ("moments", "summary", moments_table)},
     **{
-        name: {"curves": ("adversarial-curves", "summary", lambda summary, name=name: curves(summary, name))}
+        f"methods/{name}": {
+            "curves": ("adversarial-curves", "summary", lambda summary, name=name: curves(summary, name))
+        }
         for name in ("gpate", "pategan", "dpgan")
     },
-    "gan": {"curves": ("adversarial-curves", "summary", lambda summary: curves(summary, "gan", "real"))},
-    "image-moments": {
+    "methods/gan": {"curves": ("adversarial-curves", "summary", lambda summary: curves(summary, "gan", "real"))},
+    "methods/image-moments": {
         "images final": ("images", "runs", images_final),
         "images ablation": ("images", "runs", images_ablation),
         "images look": ("images", "runs", lambda runs: images_ablation(runs, "look", "accuracy_of_shares")),
         "images explored": ("images-explore", "runs", images_explored),
     },
-    "dpkip": {
+    "methods/dpkip": {
         "dpkip table 1": ("dpkip-images", "rows", lambda rows: dpkip_images(rows, 1, (1, 10, 50), 5)),
         "dpkip table 2": ("dpkip-2", "rows", lambda rows: dpkip_images(rows, 2, (10, 20), 3)),
         "dpkip table 3": ("dpkip-3", "rows", dpkip_tables),
         "dpkip starts": ("dpkip-images", "rows", dpkip_starts),
     },
-    "one-look": {
+    "methods/one-look": {
         "one look final": ("one-look", "summary", one_look_final),
         "one look chosen": ("one-look", "summary", one_look_chosen),
     },
@@ -261,7 +280,7 @@ PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
 
 
 def filled(name: str, page: str, folder: str | Path) -> str:
-    """The page of a method with its tables; a table whose result is not there stays as it is."""
+    """A page with its tables; a table whose result is not there stays as it is."""
     for mark, (result, table, make) in PAGES[name].items():
         path = result_path(folder, result, "full")
         if path.exists():

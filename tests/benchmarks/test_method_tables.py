@@ -1,4 +1,4 @@
-"""The tables on the pages of the methods are what the results say."""
+"""The tables on the pages are what the results say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_pages_are_those_of_the_results(path: Path) -> None:
 
 @pytest.mark.parametrize("name", tables.PAGES)
 def test_every_table_has_its_place(name: str) -> None:
-    page = (DOCS / "methods" / f"{name}.md").read_text("utf-8")
+    page = (DOCS / f"{name}.md").read_text("utf-8")
     assert page.count("<!-- table: end -->") == len(tables.PAGES[name])
     assert all(f"<!-- table: {mark} -->" in page for mark in tables.PAGES[name])
 
