@@ -112,6 +112,7 @@ def run_demo(out: str | Path = "demo-output", *, tell: Tell = lambda step, steps
         with_signals=False,
         jobs=1,
     )
+    assert evaluation.real is not None
     (folder / "evaluation.json").write_text(evaluation.to_json(), "utf-8")
     truth = tables.test[tables.target]
     unseen = tables.test.drop(columns=[tables.target])

@@ -48,7 +48,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def cli(folder: Path, capsys: pytest.CaptureFixture[str], *given: str, tables: tuple[str, ...]) -> tuple[int, str, str]:
-    arguments = ["evaluate", "--test", str(folder / "test.csv"), "--target", "sick", "--cache", str(folder / "cache")]
+    arguments = ["evaluate", "--test", str(folder / "test.csv"), "--cache", str(folder / "cache")]
+    arguments += [] if "--without-target" in given else ["--target", "sick"]
+    given = tuple(one for one in given if one != "--without-target")
     for table in tables:
         arguments += ["--synthetic", str(folder / f"{table}.csv")]
     try:
@@ -68,8 +70,15 @@ def test_tables_stand_side_by_side_and_a_bad_one_stops_nothing(
         folder, capsys, *train, "--out", str(folder / "found.json"), tables=("good", "townless", "empty")
     )
     assert code == 2, "not everything that was asked for could be done"
-    for shown in ("real rows", "A: real → real", "B: synthetic → real", "good", "xgboost", "signal: membership"):
-        assert shown in out
+    shown = ("real rows", "A: real → real", "B: synthetic → real", "good", "xgboost", "signal: membership")
+    for words in (
+        *shown,
+        "tuned on a part",
+        "real test rows",
+        "3-way distance on public bins",
+        "error of range queries",
+    ):
+        assert words in out
     assert "as private as those rows" in out
     assert "signals, not proof" in out
     assert "townless could not be evaluated: the table lacks 'town'" in err
@@ -82,6 +91,17 @@ def test_tables_stand_side_by_side_and_a_bad_one_stops_nothing(
     found = Evaluation.from_dict(json.loads(out))
     assert found["mine"].settings == kept["good"].settings
     assert found.real == kept.real
+
+
+def test_without_a_target_there_is_likeness_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--without-target", "--schema", str(folder / "schema.yaml"))
+    code, out, _ = cli(folder, capsys, *given, "--train", str(folder / "train.csv"), tables=("good",))
+    assert code == 0
+    assert "2-way distance on public bins" in out
+    assert "AUPRC" not in out
+    code, out, err = cli(folder, capsys, *given, "--epsilon-metrics", "1", tables=("good",))
+    assert code == 2
+    assert "needs a --target" in err
 
 
 def test_noisy_scores_alone_are_printed_with_a_certificate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

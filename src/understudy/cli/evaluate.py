@@ -14,9 +14,10 @@ from understudy.errors import InputError
 
 if TYPE_CHECKING:
     from understudy.evaluation.noisy import NoisyMetrics
-    from understudy.evaluation.result import Evaluation, Interval, TableEvaluation
+    from understudy.evaluation.result import Evaluation, Fidelity, Interval, Setting, TableEvaluation
     from understudy.tables import Schema
 
+_METRICS = ("auroc", "auprc", "f1", "accuracy")
 _SETTINGS = {"B": "B: synthetic → real", "C": "C: synthetic → synthetic"}
 
 
@@ -24,14 +25,18 @@ _SETTINGS = {"B": "B: synthetic → real", "C": "C: synthetic → synthetic"}
 def evaluate(
     test: Annotated[Path, typer.Option(help="Real rows that no generator saw.")],
     synthetic: Annotated[list[Path], typer.Option(help="A synthetic table; may be repeated.")],
-    target: Annotated[str, typer.Option(help="The column to predict.")],
+    target: Annotated[
+        str | None, typer.Option(help="The column to predict; without one, likeness and signals alone.")
+    ] = None,
     train: Annotated[Path | None, typer.Option(help="The real rows that the synthetic ones were made from.")] = None,
     synthetic_name: Annotated[
         list[str] | None,
         typer.Option(help="What to call each synthetic table, in their order; the file's name if left out."),
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="What the columns may hold; else read off the real rows.")] = None,
-    classifiers: Annotated[str, typer.Option(help="five (quick), four (G-PATE) or twelve (PATE-GAN).")] = "five",
+    classifiers: Annotated[
+        str, typer.Option(help="five (quick), four (G-PATE), twelve (PATE-GAN) or tuned (boosting).")
+    ] = "five",
     seeds: Annotated[int, typer.Option(help="Repeats, for an interval.")] = 1,
     positive: Annotated[str | None, typer.Option(help="The positive class; the last of two if left out.")] = None,
     epsilon_metrics: Annotated[
@@ -65,6 +70,8 @@ def evaluate(
     real = _read(read_table, test, "test")
     if epsilon_metrics is not None:
         _require_no_errors(unread)
+        if target is None:
+            raise InputError("--epsilon-metrics needs a --target: its scores are of predictions.")
         found = _noisy(real, tables, target, described, epsilon_metrics, classifiers, positive, ledger, dataset)
         _publish(found, certificate, out, json)
         return
@@ -199,32 +206,23 @@ def _publish(found: NoisyMetrics, certificate: Path | None, out: Path | None, js
 
 
 def _print(found: Evaluation) -> None:
-    metrics = ["auroc", "auprc", "f1", "accuracy"]
-    for table in found.tables:
-        if "B" in table.settings:
-            typer.echo(
-                f"{table.name}: models trained on it reach AUROC {table.settings['B'].mean['auroc'].mean:.3f} on real rows; "
-                f"trained on real rows they reach {found.real.mean['auroc'].mean:.3f}."
-            )
-    rows: list[Sequence[object]] = [["real rows", "A: real → real", *(_cell(found.real.mean[m]) for m in metrics)]]
-    for table in found.tables:
-        rows += [
-            [table.name, _SETTINGS[letter], *(_cell(setting.mean[m]) for m in metrics)]
-            for letter, setting in table.settings.items()
-        ]
-    title = f"Mean of {len(found.classifiers)} classifiers of {found.target!r}, {found.seeds} seed{'s' if found.seeds > 1 else ''}"
-    print_table(title, ["table", "trained → tested", "AUROC", "AUPRC", "F1", "accuracy"], rows)
     good = [table for table in found.tables if table.error is None]
+    if found.real is not None:
+        _print_scores(found, found.real, good)
+    if found.tuned is not None:
+        print_table(
+            "Gradient boosting, tuned on a part of its own training rows and tested on real rows",
+            ["", "AUROC", "AUPRC", "F1", "accuracy"],
+            [
+                [name, *(_cell(scores.metrics[m]) for m in _METRICS)]
+                for name, scores in (("real rows", found.tuned), *((t.name, t.tuned) for t in good))
+                if scores is not None
+            ],
+        )
     print_table(
-        "AUROC of each classifier, trained on synthetic and tested on real rows (* see below)",
-        ["classifier", "real rows", *(table.name for table in good)],
-        [
-            [name, _cell(real.metrics["auroc"]), *(_with_note(t.settings["B"].classifiers[name]) for t in good)]
-            for name, real in found.real.classifiers.items()
-        ],
-    )
-    print_table(
-        "Likeness and signals (see the guide for what each means)", ["", *(t.name for t in good)], _likeness(good)
+        "Likeness and signals (see the guide for what each means)",
+        ["", *(("real test rows",) if found.held_out is not None else ()), *(t.name for t in good)],
+        _likeness(good, found.held_out),
     )
     for table in found.tables:
         if table.error is not None:
@@ -235,6 +233,30 @@ def _print(found: Evaluation) -> None:
             typer.echo(f"{table.name}: {note}")
     for note in found.notes:
         typer.echo(note)
+
+
+def _print_scores(found: Evaluation, real: Setting, good: list[TableEvaluation]) -> None:
+    for table in good:
+        typer.echo(
+            f"{table.name}: models trained on it reach AUROC {table.settings['B'].mean['auroc'].mean:.3f} on real rows; "
+            f"trained on real rows they reach {real.mean['auroc'].mean:.3f}."
+        )
+    rows: list[Sequence[object]] = [["real rows", "A: real → real", *(_cell(real.mean[m]) for m in _METRICS)]]
+    for table in good:
+        rows += [
+            [table.name, _SETTINGS[letter], *(_cell(setting.mean[m]) for m in _METRICS)]
+            for letter, setting in table.settings.items()
+        ]
+    title = f"Mean of {len(found.classifiers)} classifiers of {found.target!r}, {found.seeds} seed{'s' if found.seeds > 1 else ''}"
+    print_table(title, ["table", "trained → tested", "AUROC", "AUPRC", "F1", "accuracy"], rows)
+    print_table(
+        "AUROC of each classifier, trained on synthetic and tested on real rows (* see below)",
+        ["classifier", "real rows", *(table.name for table in good)],
+        [
+            [name, _cell(one.metrics["auroc"]), *(_with_note(t.settings["B"].classifiers[name]) for t in good)]
+            for name, one in real.classifiers.items()
+        ],
+    )
 
 
 def _notes(table: TableEvaluation) -> dict[str, str]:
@@ -252,26 +274,45 @@ def _notes(table: TableEvaluation) -> dict[str, str]:
     }
 
 
-def _likeness(good: list[Any]) -> list[list[object]]:
-    def row(label: str, values: list[float | None]) -> list[object]:
-        return [label, *("" if value is None else f"{value:.3f}" for value in values)]
+# What is shown of the likeness, beside a ranking and signals.
+_LIKENESS = {
+    "tv": "column distance, TV on the real rows' quantiles (0 is best)",
+    "wasserstein": "column distance, Wasserstein (0 is best)",
+    "correlation": "correlation distance (0 is best)",
+    "association": "association distance (0 is best)",
+    "marginals_2": "2-way marginals on the real rows' quantiles (0 is best)",
+    "marginals_3": "3-way marginals on the real rows' quantiles (0 is best)",
+    "distance_1": "1-way distance, TV on public bins (0 is best)",
+    "distance_2": "2-way distance on public bins (0 is best)",
+    "distance_3": "3-way distance on public bins (0 is best)",
+    "range_error": "error of range queries (0 is best)",
+    "rules_broken": "near-certain rules broken, share of what they say",
+    "rows_breaking": "rows that break one or more of them, share",
+    "c2st": "told from real rows, AUROC (0.5 is best)",
+    "coverage": "coverage (1 is best)",
+}
 
-    wanted = [
-        ("ranking of classifiers, AUROC (1 is best)", lambda t: t.ranking.get("auroc")),
-        ("ranking of features (1 is best)", lambda t: t.ranking.get("features")),
-        ("column distance, TV (0 is best)", lambda t: t.fidelity.tv),
-        ("column distance, Wasserstein (0 is best)", lambda t: t.fidelity.wasserstein),
-        ("correlation distance (0 is best)", lambda t: t.fidelity.correlation),
-        ("association distance (0 is best)", lambda t: t.fidelity.association),
-        ("2-way marginals (0 is best)", lambda t: t.fidelity.marginals_2),
-        ("3-way marginals (0 is best)", lambda t: t.fidelity.marginals_3),
-        ("told from real rows, AUROC (0.5 is best)", lambda t: t.fidelity.c2st),
-        ("coverage (1 is best)", lambda t: t.fidelity.coverage),
-        ("signal: nearer to training than to test rows (0.5)", lambda t: t.signals and t.signals.closer_to_training),
-        ("signal: membership attack, AUROC (0.5)", lambda t: t.signals and t.signals.membership_auc),
-        ("signal: copies of training rows (0)", lambda t: t.signals and t.signals.copies),
+
+def _likeness(good: list[TableEvaluation], held_out: Fidelity | None) -> list[list[object]]:
+    """The real test rows, where they were compared, say what can be hoped for."""
+
+    def row(label: str, values: list[float | None], held: float | None = None) -> list[object]:
+        every = values if held_out is None else [held, *values]
+        return [label, *("" if value is None else f"{value:.3f}" for value in every)]
+
+    rows = [
+        row("ranking of classifiers, AUROC (1 is best)", [t.ranking.get("auroc") for t in good]),
+        row("ranking of features (1 is best)", [t.ranking.get("features") for t in good]),
     ]
-    return [row(label, [take(table) for table in good]) for label, take in wanted]
+    for name, label in _LIKENESS.items():
+        rows.append(row(label, [getattr(t.fidelity, name, None) for t in good], getattr(held_out, name, None)))
+    for name, label in {
+        "closer_to_training": "signal: nearer to training than to test rows (0.5)",
+        "membership_auc": "signal: membership attack, AUROC (0.5)",
+        "copies": "signal: copies of training rows (0)",
+    }.items():
+        rows.append(row(label, [getattr(t.signals, name, None) for t in good]))
+    return [one for one in rows if any(one[1:])]
 
 
 def _cell(interval: Interval) -> str:

@@ -4,6 +4,7 @@
 - `FOUR`: G-PATE's four for credit, with the settings of its appendix on model structures.
 - `DEFAULTS`: the twelve as their libraries set them when nothing is said.
 - `FIVE`: a quick panel of our own with today's usual settings: five kinds of model, seconds on 20,000 rows.
+- `TUNED`: gradient boosting alone, its size chosen on a part of its training rows.
 
 All take a design matrix of `understudy.evaluation.features`. Models that mind the scale of a column (linear ones, LDA,
 the perceptron) standardise it first, by the training rows alone. Every model runs on one core: what runs in parallel is
@@ -251,11 +252,26 @@ DEFAULTS: Mapping[str, Factory] = {
     "xgboost": _xgboost,
 }
 
-PANELS: Mapping[str, Mapping[str, Factory]] = {"five": FIVE, "four": FOUR, "twelve": TWELVE, "defaults": DEFAULTS}
+
+def _tuned(seed: int) -> Any:
+    from understudy.evaluation.tuned import TunedBoosting
+
+    return TunedBoosting(seed)
+
+
+TUNED: Mapping[str, Factory] = {"tuned boosting": _tuned}
+
+PANELS: Mapping[str, Mapping[str, Factory]] = {
+    "five": FIVE,
+    "four": FOUR,
+    "twelve": TWELVE,
+    "defaults": DEFAULTS,
+    "tuned": TUNED,
+}
 
 
 def panel(name: str | Mapping[str, Factory]) -> Mapping[str, Factory]:
-    """A panel by its name (five, four, twelve, defaults), or one of your own handed through."""
+    """A panel by its name (five, four, twelve, defaults, tuned), or one of your own handed through."""
     if not isinstance(name, str):
         if not name:
             raise InputError("`classifiers` names no classifier.")

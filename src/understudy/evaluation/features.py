@@ -60,25 +60,33 @@ def classes(schema: Schema, target: str) -> tuple[Any, ...]:
 
 
 class Featuriser:
-    """Touches private data: frames to `Rows`, by a complete schema. Columns that the schema does not know are left aside."""
+    """Touches private data: frames to `Rows`, by a complete schema. Columns that the schema does not know are left aside.
 
-    def __init__(self, schema: Schema, target: str) -> None:
-        if target not in schema:
+    Without a target every row is of one class.
+    """
+
+    def __init__(self, schema: Schema, target: str | None) -> None:
+        if target is not None and target not in schema:
             raise InputError(f"the schema has no column {target!r}.{did_you_mean(target, schema.names)}")
         features = tuple(opened(column) for column in schema if column.name != target)
         if not features:
             raise InputError(f"the table has no column beside the target {target!r}: there is nothing to learn from.")
-        self.classes = classes(schema, target)
+        self.classes = () if target is None else classes(schema, target)
         self.encoder = Encoder(Schema(features))
         self.labels = self.encoder.labels
-        self._target = _class_column(schema[target], self.classes)
+        self._target = None if target is None else _class_column(schema[target], self.classes)
 
     def rows(self, frame: pd.DataFrame, *, unlabelled: bool = False) -> Rows:
         """The frame as numbers, NaN where one is missing. Rows without a class are left out, or kept with -1 for it."""
-        absent = [name for name in (self._target.name, *self.encoder.schema.names) if name not in frame.columns]
+        asked = () if self._target is None else (self._target.name,)
+        absent = [name for name in (*asked, *self.encoder.schema.names) if name not in frame.columns]
         if absent:
             raise InputError(f"the table lacks {listed(absent)}.{did_you_mean(absent[0], frame.columns)}")
-        y = values.codes(column_of(frame, self._target.name), self._target)
+        y = (
+            np.zeros(len(frame), dtype=np.int64)
+            if self._target is None
+            else values.codes(column_of(frame, self._target.name), self._target)
+        )
         known = np.ones(len(y), dtype=bool) if unlabelled else y >= 0
         note = "" if known.all() else f"{int((~known).sum())} rows without a class left out"
         x = self.encoder.encode(frame).astype(np.float32)[known]

@@ -4,7 +4,8 @@ The shape of `Evaluation.to_dict()` (format 1):
 
     {
       "format": 1,
-      "target": "income", "classes": ["<=50K", ">50K"], "positive": ">50K" (null with more than two classes),
+      "target": "income" (null: nothing is predicted), "classes": ["<=50K", ">50K"],
+      "positive": ">50K" (null with more than two classes),
       "classifiers": ["logistic regression", ...], "seeds": 3,
       "rows": {"train": 32561, "test": 16281},
       "real": SETTING,                       setting A: trained and tested on real rows
@@ -16,18 +17,23 @@ The shape of `Evaluation.to_dict()` (format 1):
           "ranking": {"auroc": 0.91, "auprc": 0.87, "features": 0.95},   1 is perfect agreement, 0.5 is chance
           "fidelity": {
             "columns": [{"name", "kind", "tv", "wasserstein" (null for categories), "coverage"}, ...],
-            "tv", "wasserstein", "correlation", "association", "marginals_2", "marginals_3", "c2st", "coverage"
+            "tv", "wasserstein", "correlation", "association", "marginals_2", "marginals_3", "c2st", "coverage",
+            "distance_1", "distance_2", "distance_3", "range_error", "rules", "rules_broken", "rows_breaking"
           },
           "signals": {
             "closer_to_training", "closest_training", "closest_holdout", "copies", "membership_auc", "rows"
           },
-          "notes": ["..."]
+          "notes": ["..."],
+          "tuned": SCORES                    setting B of boosting that was tuned on the synthetic rows
         }
       ],
-      "notes": ["..."]
+      "notes": ["..."],
+      "tuned": SCORES,                       the same on real rows
+      "held_out": {...}                      "fidelity" of the real test rows: what can be hoped for
     }
 
-    SETTING   {"mean": {METRIC: INTERVAL}, "classifiers": {NAME: {METRIC: INTERVAL, "seconds": s, "note": ""}}}
+    SETTING   {"mean": {METRIC: INTERVAL}, "classifiers": {NAME: SCORES}}
+    SCORES    {METRIC: INTERVAL, "seconds": s, "note": ""}
     METRIC    auroc, auprc, f1, accuracy
     INTERVAL  {"mean", "low", "high", "values"}: over seeds; low and high are null with one seed
 """
@@ -158,7 +164,12 @@ class Fidelity:
     - `correlation`: mean absolute difference of Pearson correlations between numeric columns;
     - `association`: the same for Cramér's V between pairs with a category in them;
     - `marginals_2`, `marginals_3`: mean total variation of the two- and three-way tables, numbers in five bins;
-    - `c2st`: AUROC of a classifier that tells real from synthetic rows: 0.5 if it cannot, 1 if always.
+    - `c2st`: AUROC of a classifier that tells real from synthetic rows: 0.5 if it cannot, 1 if always;
+    - `distance_1`, `_2`, `_3`: mean total variation of the one-, two- and three-way tables on public bins: categories, and
+      20, 10 and 5 equal bins between a number's declared bounds;
+    - `range_error`: how far answers to random questions about ranges are off, in shares of the rows;
+    - `rules`: how often the value of one column nearly decides another in the real rows; `rules_broken` is the share of what
+      they say that synthetic rows break, `rows_breaking` the share of rows that break one or more. Real rows break some too.
     """
 
     columns: tuple[ColumnFidelity, ...]
@@ -170,6 +181,14 @@ class Fidelity:
     marginals_3: float | None
     c2st: float
     coverage: float
+    # Evaluations that were written before these were measured lack them.
+    distance_1: float | None = None
+    distance_2: float | None = None
+    distance_3: float | None = None
+    range_error: float | None = None
+    rules: int | None = None
+    rules_broken: float | None = None
+    rows_breaking: float | None = None
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Fidelity:
@@ -208,6 +227,8 @@ class TableEvaluation:
     fidelity: Fidelity | None = None
     signals: Signals | None = None
     notes: tuple[str, ...] = ()
+    tuned: ClassifierScores | None = None
+    """Setting B of boosting that was tuned on a part of the synthetic rows."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -219,6 +240,7 @@ class TableEvaluation:
             "fidelity": None if self.fidelity is None else asdict(self.fidelity),
             "signals": None if self.signals is None else asdict(self.signals),
             "notes": list(self.notes),
+            "tuned": None if self.tuned is None else self.tuned.to_dict(),
         }
 
     @classmethod
@@ -232,22 +254,34 @@ class TableEvaluation:
             None if plain["fidelity"] is None else Fidelity.from_dict(plain["fidelity"]),
             None if plain["signals"] is None else Signals(**plain["signals"]),
             tuple(plain["notes"]),
+            _tuned(plain),
         )
+
+
+def _tuned(plain: Mapping[str, Any]) -> ClassifierScores | None:
+    """Evaluations that were written before boosting was tuned lack it."""
+    return None if plain.get("tuned") is None else ClassifierScores.from_dict(plain["tuned"])
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Synthetic tables beside the real one. As private as the real rows; see this module's docstring for the JSON."""
+    """Synthetic tables beside the real one. As private as the real rows; see this module's docstring for the JSON.
 
-    target: str
+    Without a target there is nothing to predict: `real` and `tuned` are None. `held_out` says how like the training rows the
+    real test rows are, and so what can be hoped for.
+    """
+
+    target: str | None
     classes: tuple[str, ...]
     positive: str | None
     classifiers: tuple[str, ...]
     seeds: int
     rows: Mapping[str, int]
-    real: Setting
+    real: Setting | None
     tables: tuple[TableEvaluation, ...]
     notes: tuple[str, ...] = ()
+    tuned: ClassifierScores | None = None
+    held_out: Fidelity | None = None
 
     def __getitem__(self, name: str) -> TableEvaluation:
         for table in self.tables:
@@ -264,9 +298,11 @@ class Evaluation:
             "classifiers": list(self.classifiers),
             "seeds": self.seeds,
             "rows": dict(self.rows),
-            "real": self.real.to_dict(),
+            "real": None if self.real is None else self.real.to_dict(),
             "tables": [table.to_dict() for table in self.tables],
             "notes": list(self.notes),
+            "tuned": None if self.tuned is None else self.tuned.to_dict(),
+            "held_out": None if self.held_out is None else asdict(self.held_out),
         }
 
     @classmethod
@@ -284,9 +320,11 @@ class Evaluation:
                 tuple(plain["classifiers"]),
                 plain["seeds"],
                 dict(plain["rows"]),
-                Setting.from_dict(plain["real"]),
+                None if plain["real"] is None else Setting.from_dict(plain["real"]),
                 tuple(TableEvaluation.from_dict(table) for table in plain["tables"]),
                 tuple(plain["notes"]),
+                _tuned(plain),
+                None if plain.get("held_out") is None else Fidelity.from_dict(plain["held_out"]),
             )
         except (KeyError, TypeError) as error:
             raise InputError(f"the evaluation is damaged ({error}): make it again.") from None

@@ -17,7 +17,7 @@ import numpy as np
 
 from understudy.errors import InputError
 from understudy.evaluation import result as shape
-from understudy.evaluation.classifiers import Factory, missing, panel
+from understudy.evaluation.classifiers import TUNED, Factory, missing, panel
 from understudy.evaluation.features import Featuriser, Rows, prepare
 from understudy.evaluation.fidelity import fidelity
 from understudy.evaluation.ranking import feature_importance, ranking_agreement
@@ -38,7 +38,7 @@ def evaluate(
     train: Table,
     test: Table,
     synthetic: Mapping[str, Table],
-    target: str,
+    target: str | None,
     schema: Schema | None = None,
     *,
     classifiers: str | Mapping[str, Factory] = "five",
@@ -53,8 +53,9 @@ def evaluate(
     """Touches private data (`train`, `test`): the scores of every synthetic table, without noise.
 
     `train` are the rows that the tables were made from, `test` rows that no generator saw. `classifiers` is a panel's
-    name (five, four, twelve) or one of your own. Without a `schema` the columns are described from the real rows, which
-    is no leak here, since the result is private anyway.
+    name (five, four, twelve) or one of your own; boosting that is tuned on its training rows is scored beside them. With None
+    for a `target` nothing is predicted, and tables are judged by likeness and signals alone. Without a `schema` the columns
+    are described from the real rows, which is no leak here, since the result is private anyway.
 
     A table that cannot be read has an `error` and the others are judged all the same; if none can be read, or a real
     table cannot, that is an `InputError`. `cache` names a folder in which every finished score is kept by the content it
@@ -68,46 +69,62 @@ def evaluate(
         raise InputError("no synthetic table was given.")
     chosen, notes = _panel(classifiers)
     real, held = _frame(train, "train"), _frame(test, "test")
-    described = describe(real, held, target) if schema is None else schema.with_target(target)
+    described = describe(real, held, target) if schema is None else _aimed(schema, target)
     described.require_complete()
     features = Featuriser(described, target)
-    positive_code = place_of(positive, features.classes)
+    positive_code = 0 if target is None else place_of(positive, features.classes)
     learnt, judged = (_rows(features, frame, name) for frame, name in ((real, "train"), (held, "test")))
     frames, tables, errors = _read(synthetic, features)
-    work = _Work(chosen, len(features.classes), positive_code, seeds)
-    work.add_setting("A", learnt, judged)
+    work, tuned = (_Work(one, len(features.classes), positive_code, seeds) for one in (chosen, TUNED))
+    if target is not None:
+        for every in (work, tuned):
+            every.add_setting("A", learnt, judged)
     for name, rows in tables.items():
-        work.add_setting(f"B {name}", rows, judged)
-        if with_c:
-            work.add_splits(f"C {name}", rows, len(judged) / (len(judged) + len(learnt)))
+        if target is not None:
+            for every in (work, tuned):
+                every.add_setting(f"B {name}", rows, judged)
+            if with_c:
+                work.add_splits(f"C {name}", rows, len(judged) / (len(judged) + len(learnt)))
         if with_fidelity:
-            digest = content(described.to_json(), learnt, rows)
-            args = (real, frames[name], described, learnt, rows)
-            work.add(Task(f"fidelity {name}", digest, _fidelity, args))
+            work.add(_likeness(f"fidelity {name}", described, (real, learnt), (frames[name], rows)))
         if with_signals:
             digest = content("signals", learnt, judged, rows)
             work.add(Task(f"signals {name}", digest, _signals, (learnt, judged, rows)))
-    results = run_tasks(list(work.tasks.values()), jobs, cache, content(learnt, judged))
+    if with_fidelity:
+        work.add(_likeness("fidelity", described, (real, learnt), (held, judged)))
+    results = run_tasks([*work.tasks.values(), *tuned.tasks.values()], jobs, cache, content(learnt, judged))
     real_setting = work.setting("A", results)
     return shape.Evaluation(
         target,
         tuple(str(label) for label in features.classes),
         str(features.classes[positive_code]) if len(features.classes) == 2 else None,
-        tuple(chosen),
+        () if target is None else tuple(chosen),
         seeds,
         {"train": len(learnt), "test": len(judged)},
         real_setting,
         tuple(
             shape.TableEvaluation(name, 0, error=errors[name])
             if name in errors
-            else _table(name, tables[name], learnt, work, results, real_setting)
+            else _table(name, tables[name], learnt, work, tuned, results, real_setting)
             for name in synthetic
         ),
         (*notes, shape.AS_PRIVATE_AS_THE_ROWS, *((shape.SIGNALS_ARE_NO_PROOF,) if with_signals else ())),
+        tuned=tuned.only("A", results),
+        held_out=shape.Fidelity.from_dict(results["fidelity"]) if with_fidelity else None,
     )
 
 
-def describe(real: pd.DataFrame, held: pd.DataFrame, target: str) -> Schema:
+def _aimed(schema: Schema, target: str | None) -> Schema:
+    return Schema(schema.columns) if target is None else schema.with_target(target)
+
+
+def _likeness(label: str, schema: Schema, real: tuple[pd.DataFrame, Rows], other: tuple[pd.DataFrame, Rows]) -> Task:
+    """All rows of another table beside the training rows."""
+    digest = content(schema.to_json(), real[1], other[1])
+    return Task(label, digest, _fidelity, (real[0], other[0], schema, real[1], other[1]))
+
+
+def describe(real: pd.DataFrame, held: pd.DataFrame, target: str | None) -> Schema:
     """Touches private data: a schema from the real rows, for the data holder's own evaluation and never for a release."""
     import pandas as pd
 
@@ -117,7 +134,7 @@ def describe(real: pd.DataFrame, held: pd.DataFrame, target: str) -> Schema:
     from understudy.wording import did_you_mean
 
     for frame, name in ((real, "train"), (held, "test")):
-        if target not in frame.columns:
+        if target is not None and target not in frame.columns:
             raise InputError(f"{name}: there is no column {target!r}.{did_you_mean(target, frame.columns)}")
     for name in real.columns:
         if name != target and (count := _categories(column_of(real, name))) > _MOST_CATEGORIES:
@@ -125,6 +142,8 @@ def describe(real: pd.DataFrame, held: pd.DataFrame, target: str) -> Schema:
                 f"train: column {name!r} holds {count} different texts; is it a name or an identifier? Drop it, or describe "
                 "the columns in a schema."
             )
+    if target is None:
+        return schema_from_public(real)
     _, labels = distinct(pd.concat([column_of(real, target), column_of(held, target)]))
     if len(labels) > 100:
         raise InputError(
@@ -171,7 +190,7 @@ def _rows(features: Featuriser, frame: pd.DataFrame, name: str) -> Rows:
         rows = features.rows(frame)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
-    if len(np.unique(rows.y)) < _FEWEST:
+    if features.classes and len(np.unique(rows.y)) < _FEWEST:
         raise InputError(f"{name}: the target has one class only; there is nothing to predict.")
     return rows
 
@@ -233,17 +252,24 @@ class _Work:
 
     def settings(self, table: str, results: Mapping[str, Any]) -> dict[str, shape.Setting]:
         """B and C of one synthetic table, as far as they were asked for."""
-        return {
-            letter: self.setting(f"{letter} {table}", results) for letter in "BC" if f"{letter} {table}" in self._runs
-        }
+        found = {letter: self.setting(f"{letter} {table}", results) for letter in "BC"}
+        return {letter: setting for letter, setting in found.items() if setting is not None}
 
-    def setting(self, name: str, results: Mapping[str, Any]) -> shape.Setting:
+    def setting(self, name: str, results: Mapping[str, Any]) -> shape.Setting | None:
+        """None where there is nothing to predict."""
+        if name not in self._runs:
+            return None
         return shape.Setting.of(
             {
                 classifier: [Scores.from_dict(results[label]) for label in labels]
                 for classifier, labels in self._runs[name].items()
             }
         )
+
+    def only(self, name: str, results: Mapping[str, Any]) -> shape.ClassifierScores | None:
+        """The scores of a panel of one."""
+        found = self.setting(name, results)
+        return None if found is None else next(iter(found.classifiers.values()))
 
 
 # Long ones first, so that no core waits for the last of them: AdaBoost's thousand stumps take most of the time.
@@ -268,17 +294,23 @@ def _signals(*given: Any) -> dict[str, Any]:
 
 
 def _table(
-    name: str, rows: Rows, learnt: Rows, work: _Work, results: Mapping[str, Any], real: shape.Setting
+    name: str,
+    rows: Rows,
+    learnt: Rows,
+    work: _Work,
+    tuned: _Work,
+    results: Mapping[str, Any],
+    real: shape.Setting | None,
 ) -> shape.TableEvaluation:
     settings = work.settings(name, results)
     ranking: dict[str, float] = {}
     # Columns that are constant in the real rows have no importance to be ranked by.
     real_rows, synthetic_rows = prepare(learnt, rows)
-    if real_rows.x.shape[1] > 1:
+    if real is not None and real_rows.x.shape[1] > 1:
         ranking["features"] = ranking_agreement(
             *(feature_importance(side.x, side.y) for side in (real_rows, synthetic_rows))
         )
-    if "C" in settings and len(work.chosen) > 1:
+    if real is not None and "C" in settings and len(work.chosen) > 1:
         for metric in ("auroc", "auprc"):
             sides = ([s.metrics[metric].mean for s in side.classifiers.values()] for side in (real, settings["C"]))
             ranking[metric] = ranking_agreement(*sides)
@@ -291,4 +323,5 @@ def _table(
         fidelity=shape.Fidelity.from_dict(results[f"fidelity {name}"]) if f"fidelity {name}" in results else None,
         signals=shape.Signals(**leakage) if leakage else None,
         notes=(rows.note,) if rows.note else (),
+        tuned=tuned.only(f"B {name}", results),
     )
