@@ -50,7 +50,7 @@ PIMA_RELEASES = 50
 
 _SKLEARN = ("iris", "wine", "diabetes", "breast_cancer")
 _STATSMODELS = ("fair", "randhie", "anes96", "modechoice")
-_LIFELINES = ("rossi", "gbsg2")
+_LIFELINES = ("rossi", "gbsg2", "dd")
 _R = {
     "MASS": ("Boston", "birthwt", "survey"),
     "survival": ("lung", "colon", "pbc", "mgus2", "rotterdam", "nwtco", "nafld1"),

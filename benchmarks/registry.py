@@ -37,6 +37,7 @@ PAGES: dict[str, dict[str, str]] = {
         "generators-stream": "generators_speed:STREAM",
         "generators-gpu": "generators_gpu:BENCHMARK",
         "generators-audit": "generators_audit:BENCHMARK",
+        "likeness": "likeness:BENCHMARK",
         "peers": "peers.compare:BENCHMARK",
         "peers-speed": "peers.speed:BENCHMARK",
         "ensemble": "ensemble:BENCHMARK",

@@ -33,18 +33,19 @@ def split(name: str, seed: int = 0) -> Split:
     if name == "adult":
         train, test = (frame[(data.split == which).to_numpy()] for which in ("train", "test"))
     else:
-        train, test = _divided(frame, data.target, 0.2, seed)
+        train, test = divided(frame, data.target, 0.2, seed)
     positive = data.info.positive if len(data.schema[data.target].labels) == 2 else None
     return Split(train.reset_index(drop=True), test.reset_index(drop=True), data.schema, positive)
 
 
 def held_out(whole: Split, share: float, seed: int) -> Split:
     """A share of the training rows takes the place of the test rows, which are not looked at."""
-    train, test = _divided(whole.train, whole.schema.target, share, seed)
+    train, test = divided(whole.train, whole.schema.target, share, seed)
     return replace(whole, train=train.reset_index(drop=True), test=test.reset_index(drop=True))
 
 
-def _divided(frame: Any, target: str, share: float, seed: int) -> Any:
+def divided(frame: Any, target: str, share: float, seed: int) -> Any:
+    """Rows to learn from and so large a share to judge by, the same share of each class."""
     return train_test_split(frame, test_size=share, random_state=seed, stratify=frame[target])
 
 

@@ -80,7 +80,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
         return [facts if "error" in facts else facts | judge(read_made(library, folder, encoder), data)]
 
 
-def prepare(folder: Path, train: Any, schema: Any) -> Any:
+def prepare(folder: Path, train: Any, schema: Any, epsilon: float = EPSILON, rows: int = ROWS, seed: int = 0) -> Any:
     """The training rows as a peer gets them, and as ours do."""
     encoder = Encoder(schema)
     coded = encoder.encode_codes(train)
@@ -89,7 +89,7 @@ def prepare(folder: Path, train: Any, schema: Any) -> Any:
         frame[name] = coded.codes[:, place].astype(int)
     sizes = dict(zip(encoder.code_columns, encoder.code_sizes, strict=True))
     columns = [{"name": n, "kind": "category" if n in sizes else "number", "size": sizes.get(n)} for n in frame.columns]
-    meta = {"columns": columns, "epsilon": EPSILON, "delta": DELTA, "rows": ROWS, "seed": 0}
+    meta = {"columns": columns, "epsilon": epsilon, "delta": DELTA, "rows": rows, "seed": seed}
     frame.to_csv(folder / "train.csv", index=False)
     train.to_parquet(folder / "train.parquet")
     schema.write(folder / "schema.json")
