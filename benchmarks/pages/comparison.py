@@ -14,7 +14,8 @@ Made by `python -m benchmarks document`, from [peers-full.json](../benchmarks/re
 
 Synthetic rows at ε = 1 and δ = 1e-5. AUROC and AUPRC are means over five classifiers (logistic regression, random forest,
 AdaBoost, a small perceptron, XGBoost), trained on 20,000 synthetic rows and tested on the real test rows; seconds are those of a
-processor for the fit, MB is the peak of the fitting process. The best private AUROC is in bold.
+processor for the fit, MB is the peak of the fitting process. The best private AUROC is in bold. Likeness, more tables and
+other ε: [usefulness and likeness](results/likeness.md).
 """
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks import registry
 from benchmarks.pages.comparison import comparison
+from benchmarks.pages.likeness import likeness_page, reached
 from benchmarks.pages.method_tables import PAGES as PAGES_WITH_TABLES
 from benchmarks.pages.method_tables import filled
 from benchmarks.pages.summary import summary_page
@@ -30,13 +31,16 @@ guarantee covers. Commands are given by their name of today: results that are ol
 
 
 def documents(folder: str | Path, docs: Path) -> dict[Path, str]:
-    """Every page that is made from results, with its text."""
+    """Every page that is made from results, with its text; and what `understudy plan` knows of them."""
     found = results_in(folder)
     pages = {docs / "results.md": summary_page(_full(found), TITLES)}
     for page in TITLES:
         pages[docs / "results" / f"{page}.md"] = topic(page, found)
     if "peers" in _full(found):
         pages[docs / "comparison.md"] = comparison(_full(found)["peers"])
+    if "likeness" in _full(found):
+        pages[docs / "results" / "likeness.md"] = likeness_page(_full(found)["likeness"])
+        pages[docs.parent / "src" / "understudy" / "methods" / "measured.json"] = reached(_full(found)["likeness"])
     for name in PAGES_WITH_TABLES:
         path = docs / f"{name}.md"
         if path.exists():

@@ -13,7 +13,8 @@ from benchmarks.result import Results, Row, brief, select
 HEAD = """# Results
 
 Made by `python -m benchmarks document`, from the files in `benchmarks/results/`; do not edit. Every table with its command,
-one click deeper: {pages}. Other people's programs beside ours: [comparison](comparison.md).
+one click deeper: {pages}. Other people's programs beside ours: [comparison](comparison.md); how
+useful and how like the real rows, on twelve further tables: [usefulness and likeness](results/likeness.md).
 
 ε **unconditional** holds for every dataset, and is what a budget enforces. ε **data-dependent** is what the papers on PATE report; it is
 itself private, and shown only because these datasets are public. Where one of the two stands alone it is the unconditional one.

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from understudy.cli.app import main
+from understudy.methods import measured
 from understudy.methods.choosing import Facts, advise, mean_noise
+from understudy.methods.measured import Reached
 from understudy.tables import Column, Schema
 
 TABLE = Schema(
@@ -121,3 +123,23 @@ def test_a_budget_for_more_labels_than_public_rows() -> None:
     pate = advise(TABLE, 1000, 20, 1e-6, public_rows=30).choices[2]
     assert pate.settings["labels"] == 30
     assert pate.steps == 30
+
+
+def test_a_public_table_of_like_noise_says_what_to_expect(
+    schema: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reached(table: str, rows: int, epsilon: float) -> Reached:
+        return Reached(table, rows, 9, 12, epsilon, 0.9, 0.85, 0.01, 0.03, 0.05 if table == "b" else None)
+
+    known = (reached("a", 2_000, 1.0), reached("b", 20_000, 1.0), reached("c", 20_000, 10.0))
+    monkeypatch.setattr(measured, "reached", lambda: known)
+    for rows, epsilon, said in ((20_000, 1.0, "b"), (2_500, 1.0, "a"), (200_000, 0.1, "b"), (2_000, 10.0, "b")):
+        advice = advise(TABLE, rows, epsilon)
+        assert advice.measured is not None
+        assert advice.measured.table == said, (rows, epsilon)
+    assert advise(TABLE, 30, 0.1).measured is None, "no table is near enough to be a guide"
+    assert advise(Schema(TABLE.columns), 20_000, 1.0).measured is None, "no class to predict"
+    assert _run("plan", "--data", schema, "--rows", "20000", "--epsilon", "1") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "(b: 20,000 rows, 9 columns) moments at epsilon 1 reached an AUROC of 0.850, real rows 0.900" in out
+    assert "near-certain rules broken 5.0%" in out

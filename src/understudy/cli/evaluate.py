@@ -294,7 +294,7 @@ _LIKENESS = {
 
 
 def _likeness(good: list[TableEvaluation], held_out: Fidelity | None) -> list[list[object]]:
-    """The real test rows, where they were compared, say what can be hoped for."""
+    """The real test rows, where they were compared, stand beside for scale."""
 
     def row(label: str, values: list[float | None], held: float | None = None) -> list[object]:
         every = values if held_out is None else [held, *values]

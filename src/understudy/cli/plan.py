@@ -112,6 +112,8 @@ def _advise(
         )
     else:
         typer.echo("Coordinates: none are bought; the schema says what is needed, and so few rows would not tell more.")
+    if advice.measured is not None:
+        typer.echo(advice.measured.said())
     for warning in advice.warnings:
         typer.echo(f"Warning: {warning}")
     typer.echo(f"Recommended: {advice.recommended.method}.")

@@ -42,13 +42,14 @@ def broken(
         pairs = [pairs[place] for place in np.sort(chosen)]
     rules = said = wrong = 0
     bad = np.zeros(len(next(iter(causes.values()))[1]) if causes else 0, dtype=bool)
+    slots = {cause: _often(*sides) for cause, sides in causes.items()}
     for cause, effect in pairs:
-        (x, made_x), (y, made_y) = causes[cause], effects[effect]
-        sizes = [int(max(a.max(initial=0), b.max(initial=0))) + 1 for a, b in ((x, made_x), (y, made_y))]
-        counts = np.bincount(x * sizes[1] + y, minlength=sizes[0] * sizes[1]).reshape(sizes)
+        (x, made_x), (y, made_y) = slots[cause], effects[effect]
+        size = int(max(y.max(initial=0), made_y.max(initial=0))) + 1
+        counts = np.bincount(x * size + y, minlength=(int(x.max(initial=0)) + 1) * size).reshape(-1, size)
         there, most, then = counts.sum(axis=1), counts.max(axis=1), counts.argmax(axis=1)
-        rule = (there >= max(_FEWEST, _SHARE * len(x))) & (most >= _HOLDS * there)
-        rule &= counts.sum(axis=0)[then] <= _BY_CHANCE * len(x)
+        rule = (most >= _HOLDS * there) & (counts.sum(axis=0)[then] <= _BY_CHANCE * len(x))
+        rule[0] = False
         if not rule.any():
             continue
         spoken = rule[made_x]
@@ -56,3 +57,11 @@ def broken(
         rules, said, wrong = rules + int(rule.sum()), said + int(spoken.sum()), wrong + int(breaks.sum())
         bad |= breaks
     return Broken(rules, wrong / said, float(bad.mean())) if said else None
+
+
+def _often(real: np.ndarray, made: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values that enough real rows have, numbered from 1, and 0 for all others: of thousands of values few are left."""
+    counts = np.bincount(real, minlength=int(made.max(initial=0)) + 1)
+    often = counts >= max(_FEWEST, _SHARE * len(real))
+    slots = np.where(often, np.cumsum(often), 0)
+    return slots[real], slots[made]

@@ -29,7 +29,7 @@ The shape of `Evaluation.to_dict()` (format 1):
       ],
       "notes": ["..."],
       "tuned": SCORES,                       the same on real rows
-      "held_out": {...}                      "fidelity" of the real test rows: what can be hoped for
+      "held_out": {...}                      "fidelity" of the real test rows, for scale
     }
 
     SETTING   {"mean": {METRIC: INTERVAL}, "classifiers": {NAME: SCORES}}
@@ -268,7 +268,7 @@ class Evaluation:
     """Synthetic tables beside the real one. As private as the real rows; see this module's docstring for the JSON.
 
     Without a target there is nothing to predict: `real` and `tuned` are None. `held_out` says how like the training rows the
-    real test rows are, and so what can be hoped for.
+    real test rows are, for scale: as few rows as these differ so much by chance.
     """
 
     target: str | None

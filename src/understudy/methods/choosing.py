@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, Literal
 
 from understudy.errors import BudgetExceeded, InputError
+from understudy.methods.measured import Reached, nearest
 from understudy.methods.moments.space import SHARE, plan_features
 from understudy.methods.sizing import HOPELESS, clearness, direction_sizes
 from understudy.privacy import Budget
@@ -90,6 +92,8 @@ class Advice:
     warnings: tuple[str, ...]
     coordinates: dict[str, Any] | None = None
     """How `moments` looks at what each column is and how it is spread, before the rest; None where it buys nothing of it."""
+    measured: Reached | None = None
+    """What moments reached on a public table of like noise, if there is one."""
 
     @property
     def recommended(self) -> Choice:
@@ -102,6 +106,7 @@ class Advice:
             "others": [asdict(choice) for choice in self.choices[1:]],
             "warnings": list(self.warnings),
             "coordinates": self.coordinates,
+            "measured": None if self.measured is None else asdict(self.measured),
         }
 
 
@@ -123,7 +128,19 @@ def advise(
     choices.append(_gpate(facts, schema_file, target))
     plan = plan_features(known_from(schema), rows, epsilon, delta)
     coordinates = None if plan is None else {"share_of_precision": SHARE, **plan.to_dict()}
-    return Advice(facts, tuple(choices), tuple(_warnings(facts, schema, choices, public_rows)), coordinates)
+    warnings = tuple(_warnings(facts, schema, choices, public_rows))
+    return Advice(facts, tuple(choices), warnings, coordinates, _measured(facts))
+
+
+def _measured(facts: Facts) -> Reached | None:
+    """By the noise on a class mean, of which the rest follows; tables without a class were not measured."""
+    if facts.classes == 1:
+        return None
+    multiplier = cache(lambda epsilon: _multiplier(epsilon, facts.delta))
+    return nearest(
+        _class_noise(multiplier(facts.epsilon), facts.width, facts.classes, facts.rows),
+        lambda one: _class_noise(multiplier(one.epsilon), one.width, 2, one.rows),
+    )
 
 
 def mean_noise(facts: Facts, epsilon: float) -> float:
@@ -132,8 +149,15 @@ def mean_noise(facts: Facts, epsilon: float) -> float:
     One Gaussian release at (epsilon, delta) of a sum of rows clipped to norm sqrt(width) standard deviations, divided by
     the rows of an average class.
     """
-    multiplier = smallest_noise(lambda s: [GaussianEvent(s)], epsilon, facts.delta, tolerance=1e-3)
-    return multiplier * math.sqrt(facts.width) * facts.classes / facts.rows
+    return _class_noise(_multiplier(epsilon, facts.delta), facts.width, facts.classes, facts.rows)
+
+
+def _multiplier(epsilon: float, delta: float) -> float:
+    return smallest_noise(lambda s: [GaussianEvent(s)], epsilon, delta, tolerance=1e-3)
+
+
+def _class_noise(multiplier: float, width: int, classes: int, rows: int) -> float:
+    return multiplier * math.sqrt(width) * classes / rows
 
 
 def _outlook(facts: Facts) -> tuple[Outlook, str]:
