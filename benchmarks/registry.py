@@ -44,6 +44,7 @@ PAGES: dict[str, dict[str, str]] = {
         "accounting": "accounting:BENCHMARK",
         "audit": "audit:BENCHMARK",
         "coordinates": "coordinates:BENCHMARK",
+        "verdict": "verdict:BENCHMARK",
         "interactions": "interactions:BENCHMARK",
         "faults": "faults:BENCHMARK",
         "fuzz": "fuzz:BENCHMARK",

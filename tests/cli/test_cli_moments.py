@@ -41,6 +41,8 @@ def test_moments_is_what_synthesize_does(
     assert code == 0, err
     found = json.loads(text)
     assert found["method"] == "moments"
+    assert found["verdict"]["grade"] in ("good", "thin", "lost")
+    assert "predicting 'sick'" in found["verdict"]["sentence"]
     assert Certificate.load(found["certificate"]).verify() <= 4
     rows = read_table(tmp_path / "s.csv")
     validate_frame(rows, SCHEMA)
@@ -83,6 +85,7 @@ def test_a_ledger_keeps_what_was_drawn_and_gets_back_what_was_not(
     charged = ["--ledger", tmp_path / "ledger.db", "--dataset", "patients"]
     code, _, _ = run(capsys, "synthesize", *options, *charged, "--set", "model=magic")
     assert code == 2
-    code, _, err = run(capsys, "synthesize", *options, *charged)
+    code, text, err = run(capsys, "synthesize", *options, *charged)
     assert code == 0, err
+    assert text.startswith("Verdict: ")
     assert "4" in run(capsys, "ledger", "show", tmp_path / "ledger.db")[1]

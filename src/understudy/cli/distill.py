@@ -29,6 +29,7 @@ from understudy.cli.options import (
     read_chosen,
     source,
     tell_owner,
+    tell_verdict,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
@@ -106,6 +107,7 @@ def distill(
                 typed=table is None or table.typed,
                 progress=lambda done, total: tell(done, total, ""),
             )
+        tell_verdict(distiller, as_json)
         run.still_ours()
         distiller.save(folder)
         files = _write(distiller.distilled_, folder)
@@ -186,7 +188,8 @@ def _report(distiller: Any, folder: Path, files: list[str], unfit: Mended | None
     }
     if as_json:
         notes = {} if unfit is None else {"private_to_the_data_holder": {"mended": unfit.to_dict()}}
-        print_json(summary | notes)
+        judged = {"sentence": distiller.verdict_.sentence(), **distiller.verdict_.to_dict()}
+        print_json(summary | {"verdict": judged} | notes)
         return
     print_table(
         f"{distiller.method}: {len(distiller.distilled_):,} distilled records",

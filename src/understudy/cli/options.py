@@ -167,6 +167,12 @@ def tell_owner(*sentences: str) -> None:
     typer.echo("For your eyes only, not part of the release: " + "; ".join(sentences) + ".")
 
 
+def tell_verdict(estimator: Any, as_json: bool) -> None:
+    """What the release says of itself, before it is written."""
+    if not as_json:
+        typer.echo(f"Verdict: {estimator.verdict_.sentence()}")
+
+
 @contextmanager
 def progress_bar(title: str, shown: bool) -> Iterator[Tell]:
     """A bar with the time left on the error stream; nothing for machines."""

@@ -51,6 +51,8 @@ def report(
     ledger: Annotated[str | None, typer.Option(help="Show the history in this ledger. Needs --dataset.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
     title: Annotated[str | None, typer.Option(help="The headline of the page.")] = None,
+    name: Annotated[str | None, typer.Option(help="What the sensitive table is called; --dataset if left out.")] = None,
+    rows: Annotated[int | None, typer.Option(help="How many rows it has; what the releases say if left out.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write one page that explains releases to people: the promise, its cost, how good and how sure. Spends nothing."""
@@ -58,7 +60,9 @@ def report(
     from understudy.report.audits import read_audits
     from understudy.report.evaluations import read_scores
 
-    sources = Sources(list(releases), tuple(evaluation or ()), test, ledger, dataset, tuple(audit or ()), title)
+    sources = Sources(
+        list(releases), tuple(evaluation or ()), test, ledger, dataset, tuple(audit or ()), title, name, rows
+    )
     target = write_report(sources, out)
     if as_json:
         print_json({"report": str(target), "bytes": target.stat().st_size})

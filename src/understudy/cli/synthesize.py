@@ -29,6 +29,7 @@ from understudy.cli.options import (
     read_value,
     source,
     tell_owner,
+    tell_verdict,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
@@ -121,6 +122,7 @@ def synthesize(
                     at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
                 ),
             )
+        tell_verdict(generator, as_json)
         run.still_ours()
         generator.save(folder)
         generator.sample_to(out, rows, random_state=seed)
@@ -192,8 +194,9 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, u
         "interrupted": generator.interrupted_,
         "unsafe": list(certificate.unsafe),
     }
+    judged = {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
     if as_json:
-        print_json({**summary, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
+        print_json({**summary, **judged, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
         return
     print_table(f"{generator.method}: {rows:,} synthetic rows", ["what", "value"], [[k, v] for k, v in summary.items()])
     if generator.interrupted_:

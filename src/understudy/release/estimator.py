@@ -14,6 +14,7 @@ from understudy.errors import InputError
 from understudy.privacy import Budget, Certificate, Sanitised
 from understudy.release.bundle import Bundle, check_target, write_bundle
 from understudy.release.settings import as_json, check_settings, from_names
+from understudy.release.verdict import Verdict, unjudged
 from understudy.tables import Schema
 
 
@@ -123,6 +124,13 @@ class Estimator(BaseEstimator):
     def _certify_unprotected(self, kind: str, facts: dict[str, Any], reason: str) -> None:
         release = {"kind": kind, "method": self.method, **facts}
         self.certificate_ = Certificate.not_private(release=release, reason=reason)
+
+    @property
+    def verdict_(self) -> Verdict:
+        """Public. What the release says of itself; of a method that cannot tell, that it cannot."""
+        self._check_fitted()
+        said = self.certificate_.body["release"].get("verdict")
+        return unjudged(self.method) if said is None else Verdict.from_dict(said)
 
     # ---- the release ---------------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from understudy.release.driver import Progress, Run
 from understudy.release.estimator import Estimator
 from understudy.release.intake import Intake, check_table, take_in
 from understudy.release.sampling import stream, write_stream
+from understudy.release.verdict import Verdict
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
@@ -53,6 +54,8 @@ class Learnt(NamedTuple):
     """What the certificate is written from, where that is not the budget of the fit."""
     coordinates: Coordinates | None = None
     """What was bought of the columns, where the method buys it itself."""
+    verdict: Verdict | None = None
+    """What the method's own noise says of the release; None where it cannot tell."""
 
 
 class TableGenerator(Estimator):
@@ -136,7 +139,9 @@ class TableGenerator(Estimator):
         schema = rows.schema if self.coordinates_ is None else self.coordinates_.schema
         schema = replace(schema, aside=() if rows.declared is None else rows.declared.aside)
         self._ready(learnt.model, learnt.facts, schema)
-        facts = {**learnt.facts, "schema_estimated": rows.estimated}
+        facts = {**learnt.facts, "rows": len(rows), "schema_estimated": rows.estimated}
+        if learnt.verdict is not None:
+            facts["verdict"] = learnt.verdict.to_dict()
         if learnt.unprotected is not None:
             self._certify_unprotected(self.kind, facts, learnt.unprotected)
         else:

@@ -6,6 +6,7 @@ Without one it is what the release itself tells of how the private columns are s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -131,24 +132,32 @@ def _binned(column: Column, made: Values, real: Values | None, missing: Any) -> 
     log = column.scale == "log"
     ends = [np.quantile(side, [0.005, 0.995]) for side in sides if len(side)]
     low, high = (float(min(e[0] for e in ends)), float(max(e[1] for e in ends))) if ends else (0.0, 1.0)
-    if column.kind == "integer":
-        low, high = np.floor(low) - 0.5, np.ceil(high) + 0.5
-    if not high > low:
+    whole = column.kind == "integer" and not log
+    if not high > low and not whole:
         low, high = low - 0.5, high + 0.5
-    bins = min(_BINS, int(high - low)) if column.kind == "integer" and not log else _BINS
     shift = 1.0 if low <= 0 else 0.0
-    if log and low + shift > 0:
-        edges = np.geomspace(low + shift, high + shift, bins + 1) - shift
+    if whole:
+        edges = _whole_edges(low, high)
+    elif log and low + shift > 0:
+        edges = np.geomspace(low + shift, high + shift, _BINS + 1) - shift
     else:
-        edges = np.linspace(low, high, bins + 1)
+        edges = np.linspace(low, high, _BINS + 1)
 
     def share(values: np.ndarray) -> tuple[float, ...]:
         inside = np.clip(values, edges[0], edges[-1])
         return tuple((np.histogram(inside, edges)[0] / max(len(values), 1)).tolist())
 
     there = None if real is None else share(sides[1])
-    names = (_edge(edges[0], column), _edge(edges[-1], column))
+    within = 0.5 if whole else 0.0  # the first and the last whole number, not the edges between them
+    names = (_edge(edges[0] + within, column), _edge(edges[-1] - within, column))
     return ColumnFigure(column.name, column.kind, share(sides[0]), there, None, *names, missing=missing)
+
+
+def _whole_edges(low: float, high: float) -> np.ndarray:
+    """Edges halfway between whole numbers, each bin as many of them as the next: else some bins would look twice as full."""
+    first, last = math.floor(low), math.ceil(high)
+    step = max(1, -(-(last - first + 1) // _BINS))
+    return np.arange(first, last + step + 1, step) - 0.5
 
 
 def _numbers(values: Values, column: Column) -> np.ndarray:
@@ -163,7 +172,8 @@ def _numbers(values: Values, column: Column) -> np.ndarray:
 def _edge(value: float, column: Column) -> str:
     if column.kind == "datetime":
         return str(pd.Timestamp(value, unit="s", tz="UTC").date())
-    return f"{np.round(value):,.0f}" if column.kind == "integer" else f"{value:.4g}"
+    said = f"{np.round(value):,.0f}" if column.kind == "integer" else f"{value:.4g}"
+    return "0" if said == "-0" else said
 
 
 def correlations(schema: Schema, synthetic: pd.DataFrame, real: pd.DataFrame | None) -> Correlations | None:

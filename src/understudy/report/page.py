@@ -15,6 +15,7 @@ from markupsafe import Markup
 from understudy._version import __version__
 from understudy.errors import InputError
 from understudy.files import check_writable, write_text
+from understudy.release.verdict import Verdict
 from understudy.report import figures, words
 from understudy.report.checklist import checklist
 from understudy.report.facts import Release, free, read_release, shares, total
@@ -33,6 +34,8 @@ class Sources:
       use of private data, and the page says so.
     - `ledger` and `dataset`: the history to show.
     - `audits`: JSON files with the results of attacks on the releases.
+    - `name` and `rows`: what the table is called and how many rows it has, where people may know; else as far as the ledger
+      and the releases say.
     """
 
     releases: Sequence[str | Path]
@@ -42,6 +45,8 @@ class Sources:
     dataset: str | None = None
     audits: Sequence[str | Path] = ()
     title: str | None = None
+    name: str | None = None
+    rows: int | None = None
 
 
 def write_report(sources: Sources, out: str | Path) -> Path:
@@ -81,8 +86,35 @@ def render(sources: Sources) -> str:
         "made": datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC"),
         "version": __version__,
         "dataset": shown(sources.dataset) if sources.dataset else None,
+        "table": _described_table(sources, releases),
+        "verdicts": _verdicts(releases),
     }
     return _template().render(values)
+
+
+def _described_table(sources: Sources, releases: Sequence[Release]) -> dict[str, Any]:
+    """The name and the number of rows of the sensitive table, as far as anybody said them."""
+    name = sources.name or sources.dataset
+    said = {release.facts.get("rows") for release in releases}
+    rows = said.pop() if len(said) == 1 else None
+    rows = sources.rows if sources.rows is not None else rows
+    return {"name": shown(name) if name else None, "rows": f"{rows:,}" if type(rows) is int and rows > 0 else None}
+
+
+def _verdicts(releases: Sequence[Release]) -> list[dict[str, Any]]:
+    """What the releases say of themselves, each sentence once."""
+    found: dict[str, dict[str, Any]] = {}
+    for release in releases:
+        try:
+            verdict = Verdict.from_dict(release.facts["verdict"])
+        except (KeyError, InputError):  # none, or one that somebody wrote by hand
+            continue
+        what = words.release_words(release.kind, release.method)[0]
+        said = {"grade": verdict.grade, "sentence": shown(verdict.sentence(), 1200), "of": [what]}
+        known = found.setdefault(str(said["sentence"]), said)
+        if known is not said:
+            known["of"].append(what)
+    return list(found.values())
 
 
 def _audits(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -210,7 +242,7 @@ def _release(release: Release, nothing: bool) -> dict[str, Any]:
         "checksum": certificate.to_json()["checksum"],
         "recomputed": release.recomputed,
         "problem": shown(release.problem, 300),
-        "facts": [(shown(k, 60), shown(v, 120)) for k, v in list(release.facts.items())[:MOST_FACTS]],
+        "facts": [(shown(k, 60), shown(v, 120)) for k, v in list(release.facts.items())[:MOST_FACTS] if k != "verdict"],
         "checklist": [
             {"level": p.level, "point": p.point, "answer": shown(p.answer, 1200), "answered": p.answered}
             for p in checklist(certificate)

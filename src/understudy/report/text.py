@@ -48,7 +48,7 @@ def number(value: float, digits: int = 3) -> str:
         return power_of_ten(value)
     if abs(value) >= 1000:
         return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
+    return f"{value + 0.0:.{digits}g}"  # minus zero is zero
 
 
 def power_of_ten(value: float) -> str:

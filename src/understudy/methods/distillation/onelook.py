@@ -131,7 +131,7 @@ class OneLook(Distiller):
         count = max(self.per_class, self.descent.samples)
         domain, start, rows = table_start(self.generator_, records.domain, self.per_class, count, self.random_state)
         support = distil(rows, start, self.descent, records.key, records.tell)
-        facts = {"post_processing_of": "generator/moments"}
+        facts = {"post_processing_of": "generator/moments", "verdict": self.generator_.verdict_.to_dict()}
         return DistilledSet(domain, support, facts, made_from=self.generator_.certificate_)
 
     def _learn_images(self, records: Records) -> DistilledSet:

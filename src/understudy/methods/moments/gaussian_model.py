@@ -17,9 +17,11 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.axes import Axes, Axis, Quantiles
+from understudy.methods.moments.evidence import gaussian_evidence
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
 from understudy.release.arrays import fitting
+from understudy.release.verdict import Evidence
 from understudy.tables.coordinates import Chances
 
 # Radii are counted in bins of half an octave below the longest row that the schema allows.
@@ -36,6 +38,7 @@ SHAPE_LEVEL = 0.5
 _LEVELS = (0.1, 0.9)
 _CALIBRATION_ROWS = 4000
 _ROUNDS = 3
+_SPREAD_ROWS = 1000
 # So many rows of its own tell the model where its points lie.
 _RANKED_ROWS = 40_000
 # A class with fewer rows than this many standard deviations of the noise on their number is not told apart.
@@ -152,6 +155,11 @@ class GaussianModel:
         low, high = np.log(self.edges[at]), np.log(self.edges[at + 1])
         return np.exp(low + rng.random(n) * (high - low))
 
+    def spreads(self) -> np.ndarray:
+        """How far the model's points lie from their class' mean, classes x axes."""
+        rng = np.random.default_rng(0)
+        return np.stack([self.around(c, _SPREAD_ROWS, rng).std(axis=0) for c in range(len(self.ratio))])
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What a bundle keeps."""
         names = ("ratio", "means", "factors", "radii", "stretch")
@@ -209,11 +217,11 @@ def look(
     plan: GaussianPlan,
     budget: Budget,
     chances: Chances,
-) -> tuple[GaussianModel, dict[str, Any]]:
+) -> tuple[GaussianModel, dict[str, Any], Evidence]:
     """Touches private data: four looks or five, each through the gate. What they are aimed at are noisy answers of earlier ones.
 
-    With the model come public facts: the clip norms, which follow from the noisy radii and stay below what the schema
-    allows.
+    With the model come public facts (the clip norms, which follow from the noisy radii and stay below what the schema
+    allows), and what the looks say of their own noise.
     """
     points = axes.points(cells, chances)
     edges = radius_edges(axes)
@@ -246,8 +254,10 @@ def look(
     model = GaussianModel(
         axes, ratio, middle + means, factors, edges, shares, even, hidden.tolist() if n_classes > 1 else []
     )
-    facts = {"clips": [round(c, 4) for c in clips], "shape_clips": [round(c, 4) for c in tight]}
-    return model.stretched().with_quantiles(), {**facts, "longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
+    facts: dict[str, Any] = {"clips": [round(c, 4) for c in clips], "shape_clips": [round(c, 4) for c in tight]}
+    facts |= {"longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
+    fitted = model.stretched().with_quantiles()
+    return fitted, facts, gaussian_evidence(axes, first, second, tight, fitted.spreads())
 
 
 def radius_edges(axes: Axes) -> np.ndarray:

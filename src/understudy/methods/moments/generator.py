@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,6 +17,7 @@ from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.moments import plan as planning
 from understudy.methods.moments import tables_model
 from understudy.methods.moments.axes import Axes
+from understudy.methods.moments.evidence import tables_evidence
 from understudy.methods.moments.gaussian_model import GaussianModel, look
 from understudy.methods.moments.sampling import MomentsModel
 from understudy.methods.moments.space import buy
@@ -24,6 +25,7 @@ from understudy.methods.moments.targets import Target, number_classes, target_of
 from understudy.release.generator import Learnt, TableGenerator
 from understudy.release.intake import Intake
 from understudy.release.settings import Settings, one_of, or_none, positive, setting, share, truth, whole
+from understudy.release.verdict import Evidence, judge
 from understudy.tables import Schema
 
 
@@ -79,15 +81,17 @@ class MomentsGenerator(TableGenerator):
         if kind == "auto":
             kind = planning.choose(len(rows), goal.features.columns, n_classes, rows.budget.epsilon, rows.budget.delta)
         learn = self._learn_tables if kind == "tables" else self._learn_gaussian
-        model, facts = learn(rows, cells, classes, n_classes, goal)
+        model, facts, evidence = learn(rows, cells, classes, n_classes, goal)
+        drowned = _drowned(model.hidden, goal)
         facts = {
             "model": kind,
             "classes": n_classes,
             "columns": len(goal.kept),
             **facts,
-            **_drowned(model.hidden, goal),
+            **drowned,
         }
-        return Learnt(MomentsModel(model, goal), facts, coordinates=coordinates)
+        evidence = replace(evidence, target=rows.target, lost=drowned.get("classes_in_the_noise", ()))
+        return Learnt(MomentsModel(model, goal), facts, coordinates=coordinates, verdict=judge(evidence))
 
     def _refuse_hopeless(self, rows: Intake) -> None:
         """Refuse what would drown, from public sizes alone, before anything is spent."""
@@ -104,7 +108,7 @@ class MomentsGenerator(TableGenerator):
 
     def _learn_tables(
         self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target
-    ) -> tuple[tables_model.TablesModel, dict[str, Any]]:
+    ) -> tuple[tables_model.TablesModel, dict[str, Any], Evidence]:
         """Touches private data: all tables."""
         bins = goal.features.bins(self.bins)
         relabel = self.fitting.relabel and goal.listed
@@ -116,17 +120,17 @@ class MomentsGenerator(TableGenerator):
         )
         one, two = plan.pairs.sigmas(len(bins.sizes))
         noise = {"one_way": one, "two_way": two} | ({"parities": triples.sigma} if triples is not None else {})
-        return fitted, {"noise": noise}
+        return fitted, {"noise": noise}, tables_evidence(noisy, bins, one, two)
 
     def _learn_gaussian(
         self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target
-    ) -> tuple[GaussianModel, dict[str, Any]]:
+    ) -> tuple[GaussianModel, dict[str, Any], Evidence]:
         """Touches private data: radii, means and second moments."""
         axes = Axes(goal.features.columns, len(rows))
         located = any(axis.curved for axis in axes.axes)
         planned = planning.plan_gaussian(rows.budget, len(axes.numbers), len(rows), axes.width, located=located)
-        fitted, looked = look(cells, classes, n_classes, axes, planned, rows.budget, rows.chances(8))
-        return fitted, {"axes": axes.width, "noise": asdict(planned), **looked}
+        fitted, looked, evidence = look(cells, classes, n_classes, axes, planned, rows.budget, rows.chances(8))
+        return fitted, {"axes": axes.width, "noise": asdict(planned), **looked}, evidence
 
     # ---- the release ---------------------------------------------------------------------------------------------
 

@@ -76,6 +76,23 @@ def class_counts(tables: np.ndarray, sizes: Sequence[int], one: float, two: floa
     return np.asarray(total / weight)
 
 
+def class_margins(tables: np.ndarray, sizes: Sequence[int], one: float, two: float) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of each class and code, and their noise: every table of a column tells them, averaged by its noise."""
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    margins = np.zeros((len(tables), starts[-1]))
+    sigma = np.zeros(starts[-1])
+    for i in range(len(sizes)):
+        here = slice(starts[i], starts[i + 1])
+        total, weight = np.diagonal(tables[:, here, here], axis1=1, axis2=2) / one**2, 1 / one**2
+        for j in range(len(sizes)):
+            if j != i:
+                precision = 1 / (sizes[j] * max(two, 1e-9) ** 2)
+                total = total + tables[:, here, starts[j] : starts[j + 1]].sum(axis=2) * precision
+                weight += precision
+        margins[:, here], sigma[here] = total / weight, weight**-0.5
+    return margins, sigma
+
+
 def fit_mixture(
     tables: np.ndarray, sizes: Sequence[int], counts: np.ndarray, one: float, two: float, *, components: int,
     steps: int, seed: int, decay: float = 0.01, learning_rate: float = 0.1, least: float = 2.0,
