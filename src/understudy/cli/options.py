@@ -171,6 +171,8 @@ def tell_verdict(estimator: Any, as_json: bool) -> None:
     """What the release says of itself, before it is written."""
     if not as_json:
         typer.echo(f"Verdict: {estimator.verdict_.sentence()}")
+        if (check := estimator.certificate_.body["release"].get("check")) is not None:
+            typer.echo(f"Check: {check['sentence']}")
 
 
 @contextmanager

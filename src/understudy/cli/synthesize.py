@@ -69,6 +69,12 @@ def synthesize(
     workspace: Annotated[
         Path | None, typer.Option(help="Private folder for checkpoints; OUT.private if left out.")
     ] = None,
+    check: Annotated[
+        float | None,
+        typer.Option(
+            help="Hold out every fifth row, and spend this share of the budget, as 0.05, on a noisy score on them."
+        ),
+    ] = None,
     dry_run: DryRunOption = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
     separator: SeparatorOption = None,
@@ -81,6 +87,9 @@ def synthesize(
     as_json: Json = False,
 ) -> None:
     """Make synthetic rows, a release folder and a certificate from a private table."""
+    from dataclasses import replace
+
+    from understudy.evaluation.check import Check, hold_out
     from understudy.release.bundle import check_target
     from understudy.release.preflight import table_sizes
     from understudy.release.spending import check_ledger_options, spending_of
@@ -105,10 +114,17 @@ def synthesize(
     table, described = read_chosen(data, described, target, drop, only, public_sample, strict=strict)
     if look_ahead(entry, generator, table_sizes(table.frame, described, target), dry_run, as_json):
         return
+    held = None
+    if check is not None:
+        frame, held = hold_out(
+            table.frame, target or (None if described is None else described.target), check, generator
+        )
+        table = replace(table, frame=frame)
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     purpose = f"{method} {out.name}"
     with spending_of(generator, purpose=purpose, ledger=ledger, dataset=dataset, workspace=kept, resume=resume) as run:
+        checking = None if check is None or held is None else Check(*held, run.budget, check)
         with progress_bar(method, not as_json) as tell:
             generator.fit(
                 table.frame,
@@ -118,6 +134,7 @@ def synthesize(
                 workspace=kept,
                 resume=resume,
                 typed=table.typed,
+                check=checking,
                 progress=lambda at: tell(
                     at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
                 ),
@@ -195,6 +212,7 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, u
         "unsafe": list(certificate.unsafe),
     }
     judged = {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
+    judged["check"] = certificate.body["release"].get("check")
     if as_json:
         print_json({**summary, **judged, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
         return

@@ -162,20 +162,20 @@ def _counts(
             Rows(rows.x, np.where(rows.y < 0, -1, (rows.y == positive).astype(np.int64))) for rows in (train, test)
         )
     ready_train, ready_test = prepare(train, test)
-    ours, theirs = _scores(factory, ready_train, ready_test, classes, seed)
+    ours, theirs = scores_of(factory, ready_train, ready_test, classes, seed)
     counted = ready_test.y >= 0
     theirs, y = theirs[counted], ready_test.y[counted]
     right = np.array([np.sum(theirs.argmax(axis=1) == y)], dtype=np.int64)
     judged = [1] if classes == 2 else list(range(classes))
     tables = np.zeros((len(judged), 2, BINS), dtype=np.int64)
     for number, label in enumerate(judged):
-        edges = _edges(ours[:, label], ready_train.y == label)
+        edges = score_edges(ours[:, label], ready_train.y == label, BINS)
         bins = np.searchsorted(edges, theirs[:, label], side="right")
         np.add.at(tables[number], ((y == label).astype(np.int64), bins), 1)
     return right, tables
 
 
-def _scores(factory: Factory, train: Rows, test: Rows, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def scores_of(factory: Factory, train: Rows, test: Rows, classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Scores of synthetic and of test rows (rows x classes), constant if nothing was learnt. A score is of its row alone."""
     present, y = np.unique(train.y, return_inverse=True)
     both = [np.zeros((len(rows), classes)) for rows in (train, test)]
@@ -198,17 +198,17 @@ def _scores(factory: Factory, train: Rows, test: Rows, classes: int, seed: int) 
     return both[0], both[1]
 
 
-def _edges(scores: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Public: the inner edges of the bins, from synthetic scores: half at quantiles of each class, half evenly spread."""
+def score_edges(scores: np.ndarray, inside: np.ndarray, bins: int) -> np.ndarray:
+    """Public: the inner edges of so many bins, from synthetic scores: half at quantiles of each class, half evenly spread."""
     if len(scores) == 0:
-        return np.linspace(0, 1, BINS + 1)[1:-1]
-    quarter = (BINS - 1) // 4
+        return np.linspace(0, 1, bins + 1)[1:-1]
+    quarter = (bins - 1) // 4
     parts = [
         np.quantile(side, np.linspace(0, 1, quarter + 2)[1:-1])
         for side in (scores[inside], scores[~inside])
         if len(side)
     ]
-    even = BINS - 1 - sum(len(part) for part in parts)
+    even = bins - 1 - sum(len(part) for part in parts)
     return np.sort(np.concatenate([*parts, np.linspace(scores.min(), scores.max(), even + 2)[1:-1]]))
 
 

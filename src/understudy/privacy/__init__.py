@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from understudy.privacy.pair_tables import ABSENT, PairTables
     from understudy.privacy.parities import Parities
-    from understudy.privacy.prepaid import PrepaidAnswers, PrepaidSteps
+    from understudy.privacy.prepaid import PrepaidAnswers, PrepaidCounts, PrepaidSteps
     from understudy.privacy.sanitise import Sanitised, SmoothRelease
     from understudy.privacy.vectors import PrepaidVectors, VectorSum
 
@@ -68,6 +68,7 @@ _HOMES = {
     "Parities": "understudy.privacy.parities",
     "PoissonGaussianStep": "understudy.privacy.mechanisms",
     "PrepaidAnswers": "understudy.privacy.prepaid",
+    "PrepaidCounts": "understudy.privacy.prepaid",
     "PrepaidSteps": "understudy.privacy.prepaid",
     "PrepaidVectors": "understudy.privacy.vectors",
     "Sanitised": "understudy.privacy.sanitise",
@@ -110,6 +111,7 @@ __all__ = [
     "Parities",
     "PoissonGaussianStep",
     "PrepaidAnswers",
+    "PrepaidCounts",
     "PrepaidSteps",
     "PrepaidVectors",
     "Sanitised",

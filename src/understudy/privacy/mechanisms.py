@@ -207,9 +207,12 @@ class GaussianCounts:
 
     def release(self, counts: ArrayLike, budget: Budget) -> Ints:
         """The noisy counts, of the same shape. Safe to publish."""
-        exact = _whole(counts)
+        _whole(counts)
         budget.charge(self.event())
-        return budget.noise.add_discrete_gaussian(exact, self.sigma)
+        return self._draw(counts, budget.noise)
+
+    def _draw(self, counts: ArrayLike, noise: NoiseSource) -> Ints:
+        return noise.add_discrete_gaussian(_whole(counts), self.sigma)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from understudy.privacy.events import DeltaEvent, Event, SubsampledGaussianEvent
 from understudy.privacy.mechanisms import (
     NOT_ANSWERED,
     ConfidentGNMax,
+    GaussianCounts,
     GNMax,
     LNMax,
     PoissonGaussianStep,
@@ -92,6 +93,26 @@ class PrepaidAnswers:
     def _note(self, labels: Ints) -> None:
         self.used += len(labels)
         self.answered += int(np.count_nonzero(labels != NOT_ANSWERED))
+
+
+class PrepaidCounts:
+    """One release of counts, charged to `budget` when this is made and drawn later, once.
+
+    Formal guarantee: that of the mechanism. What is counted may depend on all that was released in between.
+    """
+
+    def __init__(self, mechanism: GaussianCounts, budget: Budget) -> None:
+        self.mechanism = mechanism
+        self.used = False
+        self._budget = budget
+        budget.charge(mechanism.event())
+
+    def release(self, counts: ArrayLike) -> Ints:
+        """The noisy counts, of the same shape. Safe to publish."""
+        if self.used:
+            raise BudgetExceeded(requested=1, remaining=0, what=f"more of {self.mechanism}", unit="releases")
+        self.used = True
+        return self.mechanism._draw(counts, self._budget.noise)
 
 
 class PrepaidSteps:

@@ -28,6 +28,9 @@ from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
 from understudy.tables.schema import SchemaLike
 
+# So many synthetic rows are shown to a check.
+CHECK_ROWS = 5000
+
 
 class TableModel(Protocol):
     """What a method releases. Public."""
@@ -38,6 +41,14 @@ class TableModel(Protocol):
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The numbers that the release keeps."""
+        ...
+
+
+class HeldOutCheck(Protocol):
+    """Private: rows that were held out, and a count of them that is paid for."""
+
+    def __call__(self, synthetic: pd.DataFrame, schema: Schema, coordinates: Coordinates | None) -> Any:
+        """Touches private data: a score of synthetic rows on them, with noise, that can be written `to_dict`."""
         ...
 
 
@@ -98,6 +109,7 @@ class TableGenerator(Estimator):
         checkpoint_seconds: float = 60.0,
         typed: bool = True,
         strict: bool = False,
+        check: HeldOutCheck | None = None,
     ) -> Self:
         """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
 
@@ -106,7 +118,8 @@ class TableGenerator(Estimator):
         `typed=False` says that text columns may stand for anything, as in a CSV file without types.
         `budget` may hold earlier charges for the same data. A method that takes long keeps checkpoints in `workspace`,
         a folder named `*.private`; with `resume` the run in it goes on. Ctrl-C ends such a run after the current
-        iteration and leaves a generator that may be released: all of it is paid for.
+        iteration and leaves a generator that may be released: all of it is paid for. `check` (see `understudy.evaluation.check`)
+        holds other rows, and is shown synthetic ones before the certificate is written.
         """
         self._check_settings()
         if resume and not self.resumable:
@@ -121,7 +134,8 @@ class TableGenerator(Estimator):
         run = Run(files, progress, checkpoint_seconds)
         try:
             rows = Intake(table, present, declared, goal, self._seed(), paying, run, typed=typed)
-            self.fit_intake(rows if self.buys_coordinates else take_in(rows, share if self.private else 0.0))
+            taken = rows if self.buys_coordinates else take_in(rows, share if self.private else 0.0)
+            self.fit_intake(taken, check)
         except (InputError, BudgetExceeded):
             if files is not None and files.untouched:
                 files.remove()  # refused before the first draw: there is no run to resume
@@ -131,7 +145,7 @@ class TableGenerator(Estimator):
                 files.close()
         return self
 
-    def fit_intake(self, rows: Intake) -> Self:
+    def fit_intake(self, rows: Intake, check: HeldOutCheck | None = None) -> Self:
         """Touches private data (`rows`, taken in already): learn, and certify what its budget was charged."""
         learnt = self.learn(rows)
         self.interrupted_ = rows.run.stopped
@@ -142,6 +156,9 @@ class TableGenerator(Estimator):
         facts = {**learnt.facts, "rows": len(rows), "schema_estimated": rows.estimated}
         if learnt.verdict is not None:
             facts["verdict"] = learnt.verdict.to_dict()
+        if check is not None:
+            synthetic = learnt.model.draw(CHECK_ROWS, {}, rows.rng(31))
+            facts["check"] = check(synthetic, schema, self.coordinates_).to_dict()
         if learnt.unprotected is not None:
             self._certify_unprotected(self.kind, facts, learnt.unprotected)
         else:

@@ -161,9 +161,16 @@ def _breath(releases: Sequence[Release], useful: Mapping[str, Any]) -> dict[str,
                 "holds": not release.problem,
                 "problem": release.problem,
                 "free": nothing,
+                "check": _checked(release),
             }
         )
     return {"releases": rows, "headline": useful["headline"]}
+
+
+def _checked(release: Release) -> str | None:
+    """The noisy score on held-out rows, if one was paid for."""
+    check = release.facts.get("check")
+    return shown(check["sentence"], 400) if isinstance(check, Mapping) and "sentence" in check else None
 
 
 def _promise(releases: Sequence[Release]) -> dict[str, Any]:
@@ -242,7 +249,11 @@ def _release(release: Release, nothing: bool) -> dict[str, Any]:
         "checksum": certificate.to_json()["checksum"],
         "recomputed": release.recomputed,
         "problem": shown(release.problem, 300),
-        "facts": [(shown(k, 60), shown(v, 120)) for k, v in list(release.facts.items())[:MOST_FACTS] if k != "verdict"],
+        "facts": [
+            (shown(k, 60), shown(v, 120))
+            for k, v in list(release.facts.items())[:MOST_FACTS]
+            if k not in ("verdict", "check")
+        ],
         "checklist": [
             {"level": p.level, "point": p.point, "answer": shown(p.answer, 1200), "answered": p.answered}
             for p in checklist(certificate)
