@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from understudy.cli.app import main
+from understudy.errors import InputError
 from understudy.methods import measured
 from understudy.methods.choosing import Facts, advise, mean_noise
 from understudy.methods.measured import Reached
@@ -40,7 +41,7 @@ def test_a_table_with_enough_rows(schema: str, capsys: pytest.CaptureFixture[str
     assert _run("plan", "--data", schema, "--rows", "20000", "--epsilon", "1", "--public-rows", "500", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["facts"] == {
-        "rows": 20000, "columns": 9, "width": 12, "classes": 2, "epsilon": 1.0, "delta": 1e-5,
+        "rows": 20000, "columns": 9, "width": 12, "classes": 2, "epsilon": 1.0, "delta": 1e-5, "rarest": 0.25,
     }  # fmt: skip
     assert found["recommended"]["method"] == "moments"
     assert found["recommended"]["outlook"] == "good"
@@ -71,9 +72,19 @@ def test_what_is_said_to_be_enough_is_enough() -> None:
     assert advice.recommended.outlook == "hopeless"
     words = next(w for w in advice.warnings if "would do" in w)
     epsilon = float(words.split("About epsilon ")[1].split()[0])
-    assert mean_noise(Facts.of(TABLE, 60, epsilon, 1e-5), epsilon) <= 0.5
+    assert mean_noise(Facts.of(TABLE, 60, epsilon, 1e-5), epsilon) <= 0.1
     rows = int(words.split(", or ")[1].split()[0].replace(",", ""))
     assert advise(TABLE, rows, 0.1).recommended.outlook != "hopeless"
+
+
+def test_a_rare_class_is_no_good_outlook() -> None:
+    """Six rows in a hundred are positive: what is good for even classes is not for these."""
+    assert advise(TABLE, 2000, 1.0).recommended.outlook == "good"
+    rare = advise(TABLE, 2000, 1.0, rarest=0.02).recommended
+    assert rare.outlook == "thin"
+    assert "a class of 40 rows" in rare.why
+    with pytest.raises(InputError, match="--rarest"):
+        advise(TABLE, 2000, 1.0, rarest=0.6)
 
 
 def test_more_of_anything_is_never_worse() -> None:

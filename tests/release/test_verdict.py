@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from understudy import MomentsGenerator, load
 from understudy.errors import InputError
-from understudy.release.verdict import ClassMeans, Evidence, Verdict, judge, unjudged
+from understudy.release.verdict import IN_NOISE, STANDS_OUT, ClassMeans, Evidence, Verdict, judge, unjudged
 from understudy.tables import Column, Schema
 
 SCHEMA = Schema(
@@ -38,13 +39,15 @@ def means(apart: float, noise: float, rows: float = 1000.0) -> ClassMeans:
 
 
 def test_classes_that_stand_out_are_told_from_those_that_do_not() -> None:
-    assert means(1.0, 0.05).standing().grade == "good"
-    assert means(0.0, 0.05).standing().grade == "lost"
-    assert means(1.0, 3.0).standing().grade == "lost"
+    assert means(1.0, 0.05).stands_out() > STANDS_OUT
+    assert means(0.0, 0.05).stands_out() < IN_NOISE
+    assert means(1.0, 3.0).stands_out() < IN_NOISE
     # However little noise, so few rows say nothing either.
-    assert means(0.1, 0.001, rows=5).standing().grade == "lost"
-    clear = [means(0.5, noise).standing().clear for noise in (0.01, 0.1, 0.5)]
-    assert clear == sorted(clear, reverse=True)
+    assert means(0.1, 0.001, rows=5).stands_out() < IN_NOISE
+    drowned = replace(means(1.0, 0.05), counts=np.array([1000.0, 3.0]), count_noise=10.0)
+    assert drowned.stands_out() == 0.0
+    found = [means(0.5, noise).stands_out() for noise in (0.01, 0.1, 0.5)]
+    assert found == sorted(found, reverse=True)
 
 
 def test_the_sentence_names_what_the_rows_are_for() -> None:
@@ -56,6 +59,9 @@ def test_the_sentence_names_what_the_rows_are_for() -> None:
     assert poor.with_care == ("how single columns are spread",)
     assert "not for predicting 'sick', how pairs of columns go together, the classes 'rare'" in poor.sentence()
     assert judge(Evidence(0.01, 0.2)).grade == "thin"
+    assert judge(Evidence(0.6, 0.02, "sick", means(1.0, 0.05))).grade == "thin"
+    # A target of which no classes were found at all.
+    assert judge(Evidence(0.01, 0.02, "sick")).grade == "lost"
     assert "cannot judge itself" in unjudged("gpate").sentence()
 
 

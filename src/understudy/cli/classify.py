@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption, StrictOption, tell_owner
+from understudy.cli.options import DatasetOption, DeltaOption, LedgerOption, StrictOption, tell_owner
 from understudy.cli.report import ReportOption, check_report, write_report_for
 
 
@@ -19,7 +19,7 @@ def classify(
     public: Annotated[Path, typer.Option(help="Public rows with the same features; no labels needed.")],
     out: Annotated[Path, typer.Option(help="Folder for the release.")],
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 2.0,
-    delta: Annotated[float, typer.Option(help="The other half of it.")] = 1e-5,
+    delta: DeltaOption = None,
     teachers: Annotated[int, typer.Option(help="How many teachers.")] = 50,
     aggregator: Annotated[str, typer.Option(help="confident-gnmax, gnmax or lnmax.")] = "confident-gnmax",
     queries: Annotated[

@@ -62,6 +62,7 @@ def describe(
     from understudy.privacy import Certificate
     from understudy.release.estimator import paid_before
     from understudy.release.intake import check_table
+    from understudy.release.preflight import delta_warning
     from understudy.release.spending import check_ledger_options, spending
     from understudy.tables import Schema, check_writable
     from understudy.tables.coordinates import Coordinates
@@ -76,6 +77,8 @@ def describe(
     table, declared = read_chosen(data, declared, target, drop, only, strict=strict, empty_allowed=True)
     frame, present, declared, target = check_table(table.frame, target, declared, empty_allowed=True)
     sample = None if public_sample is None else read_sample(public_sample, data)
+    if said := delta_warning(delta, len(present)):
+        typer.echo(f"Warning: {said}", err=True)
     with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset) as run:
         made = Coordinates.release(
             frame, declared, run.budget, target=target, public_sample=sample, rows=len(present), typed=table.typed

@@ -14,6 +14,7 @@ from understudy.cli.options import (
     DATA_HELP,
     DatasetOption,
     DecimalOption,
+    DeltaOption,
     DropOption,
     DryRunOption,
     EncodingOption,
@@ -30,6 +31,7 @@ from understudy.cli.options import (
     source,
     tell_owner,
     tell_verdict,
+    with_safe_delta,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
@@ -49,7 +51,7 @@ def distill(
     per_class: Annotated[int, typer.Option(help="How many records a class.")] = 10,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}; we recommend the first.")] = METHODS[0],
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = 1e-5,
+    delta: DeltaOption = None,
     schema: Annotated[
         Path | None, typer.Option(help="What is public about the columns; what it lacks is estimated and paid for.")
     ] = None,
@@ -92,6 +94,7 @@ def distill(
     distiller = make(entry, epsilon, delta, given, settings or [])
     chosen = (drop, only, public_sample)
     records, named, described, table = _read(data, target, classes, schema, chosen, strict)
+    with_safe_delta(distiller, delta, len(records))
     if look_ahead(entry, distiller, _sizes(records, described, named), dry_run, as_json):
         return
     booked = {"ledger": ledger, "dataset": dataset, "workspace": workspace, "resume": resume}

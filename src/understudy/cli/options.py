@@ -32,6 +32,12 @@ SettingsOption = Annotated[
     list[str] | None, typer.Option("--set", help="Any other setting of the method, as NAME=VALUE; may be repeated.")
 ]
 
+DeltaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--delta", help="The failure probability of the guarantee; 1e-5, or less where the rows are many, if left out."
+    ),
+]
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what the fit would take, from public sizes, and stop. Spends nothing.")
 ]
@@ -54,7 +60,15 @@ Tell = Callable[[int, int, str], None]
 """Called with (done, total, words)."""
 
 
-def make(entry: Entry, epsilon: float, delta: float, given: Mapping[str, Any], extra: Sequence[str]) -> Any:
+def with_safe_delta(estimator: Any, delta: float | None, rows: int) -> None:
+    """Where nobody named a delta: one that is safe for the number of rows, which is public."""
+    from understudy.release.preflight import safe_delta
+
+    if delta is None and estimator.private:
+        estimator.set_params(delta=safe_delta(rows))
+
+
+def make(entry: Entry, epsilon: float, delta: float | None, given: Mapping[str, Any], extra: Sequence[str]) -> Any:
     """The estimator of a method with the options that were given; one that it does not have is refused.
 
     Epsilon and delta have options of their own, which a ledger goes by: no setting may say them by the back door.
@@ -62,7 +76,7 @@ def make(entry: Entry, epsilon: float, delta: float, given: Mapping[str, Any], e
     kind = entry.load()
     chosen = {name: value for name, value in given.items() if value is not None}
     if kind.private:
-        chosen |= {"epsilon": epsilon, "delta": delta}
+        chosen |= {"epsilon": epsilon} | ({} if delta is None else {"delta": delta})
     for text in extra:
         name, equals, value = text.partition("=")
         if not equals:

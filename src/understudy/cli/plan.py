@@ -17,7 +17,10 @@ def plan(
         str | None, typer.Option(help="lnmax, gnmax (the default), confident-gnmax, gaussian, laplace or dpsgd.")
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="The budget; leave out to have it computed.")] = None,
-    delta: Annotated[float, typer.Option(help="The delta at which epsilon is stated.")] = 1e-5,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="The delta at which epsilon is stated; 1e-5, or less for many --rows, if left out."),
+    ] = None,
     queries: Annotated[
         int | None,
         typer.Option("--queries", "--steps", help="How many queries or steps; leave out to have it computed."),
@@ -37,6 +40,9 @@ def plan(
     ] = None,
     rows: Annotated[int | None, typer.Option(help="With --data: how many rows the table has.")] = None,
     public_rows: Annotated[int | None, typer.Option(help="With --data: how many public rows there are.")] = None,
+    rarest: Annotated[
+        float | None, typer.Option(help="With --data: the share of the rarest class, where it is publicly known.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write epsilon against queries to this SVG file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -49,18 +55,20 @@ def plan(
             epsilon,
             delta,
             public_rows,
+            rarest,
             [name for name, value in given.items() if value is not None],
             as_json,
         )
         return
-    if rows is not None or public_rows is not None:
-        raise InputError("--rows and --public-rows go with --data SCHEMA, which asks for a recommendation.")
+    if rows is not None or public_rows is not None or rarest is not None:
+        raise InputError("--rows, --public-rows and --rarest go with --data SCHEMA, which asks for a recommendation.")
     from understudy.privacy.plan import NOISE_NAMES, Family
     from understudy.privacy.plan import plan as make_plan
     from understudy.privacy.plan import plot as draw
+    from understudy.release.preflight import USUAL_DELTA
     from understudy.wording import did_you_mean
 
-    method = method or "gnmax"
+    method, delta = method or "gnmax", USUAL_DELTA if delta is None else delta
     if method not in NOISE_NAMES:
         known = ", ".join(NOISE_NAMES)
         raise InputError(f"unknown method {method!r}; known are {known}.{did_you_mean(method, NOISE_NAMES)}")
@@ -87,14 +95,14 @@ def plan(
 
 
 def _advise(
-    data: Path, rows: int | None, epsilon: float | None, delta: float, public_rows: int | None, other: list[str],
-    as_json: bool,
+    data: Path, rows: int | None, epsilon: float | None, delta: float | None, public_rows: int | None,
+    rarest: float | None, other: list[str], as_json: bool,
 ) -> None:  # fmt: skip
     from understudy.methods.choosing import read_and_advise
 
     if other:
         raise InputError(f"{other[0]} plans one mechanism and does not go with --data, which chooses for you.")
-    advice = read_and_advise(str(data), rows, epsilon, delta, public_rows)
+    advice = read_and_advise(str(data), rows, epsilon, delta, public_rows, rarest)
     if as_json:
         print_json(advice.to_json())
         return

@@ -192,12 +192,15 @@ def _buy(
     from understudy.privacy import Certificate
     from understudy.release.estimator import paid_before
     from understudy.release.intake import check_table
+    from understudy.release.preflight import delta_warning
     from understudy.release.spending import spending
     from understudy.tables import Coordinates, Schema
     from understudy.tables.io import read_private
 
     table = read_private(data)
     frame, present, declared, target = check_table(table.frame, target, given)
+    if said := delta_warning(delta, len(present)):
+        typer.echo(f"Warning: {said}", err=True)
     gaps = list(frame.columns) if declared is None else declared.missing()
     if ordinal := [] if declared is None else [name for name in gaps if declared[name].kind == "ordinal"]:
         raise InputError(

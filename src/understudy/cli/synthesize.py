@@ -13,6 +13,7 @@ from understudy.cli.options import (
     DATA_HELP,
     DatasetOption,
     DecimalOption,
+    DeltaOption,
     DropOption,
     DryRunOption,
     EncodingOption,
@@ -30,6 +31,7 @@ from understudy.cli.options import (
     source,
     tell_owner,
     tell_verdict,
+    with_safe_delta,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
@@ -48,7 +50,7 @@ def synthesize(
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}; we recommend the first.")] = METHODS[0],
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = 1e-5,
+    delta: DeltaOption = None,
     schema: Annotated[
         Path | None, typer.Option(help="What is public about the columns; what it lacks is estimated and paid for.")
     ] = None,
@@ -112,6 +114,7 @@ def synthesize(
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
     table, described = read_chosen(data, described, target, drop, only, public_sample, strict=strict)
+    with_safe_delta(generator, delta, len(table.frame))
     if look_ahead(entry, generator, table_sizes(table.frame, described, target), dry_run, as_json):
         return
     held = None

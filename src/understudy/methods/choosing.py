@@ -20,13 +20,17 @@ from understudy.methods.sizing import HOPELESS, clearness, direction_sizes
 from understudy.privacy import Budget
 from understudy.privacy.calibration import smallest_noise
 from understudy.privacy.events import GaussianEvent, check_count, check_delta, check_positive
+from understudy.release.preflight import delta_warning, safe_delta
 from understudy.tables import Column, Schema
 from understudy.tables.coordinates.known import known_from
 
 Outlook = Literal["good", "thin", "hopeless"]
 
-# A noise of this many standard deviations on a class mean still shows which way a column leans; twice as much hides it.
-_READABLE, _DROWNED = 0.5, 1.0
+# The noise on a mean of the rarest class, in standard deviations of a column: with less, synthetic rows were mostly good for a
+# classifier, with more they mostly were not. Chosen on half of the tables of `benchmarks/verdict.py`.
+_READABLE, _DROWNED = 0.1, 0.4
+# What the rarest class is taken to have of an even share, where nobody says how common it is.
+_UNEVEN = 0.5
 # PATE on adult was best with about 130 rows for each of 250 teachers (benchmarks/results/pate-adult-full.json); fewer
 # rows than ten teach a teacher nothing.
 _ROWS_A_TEACHER, _MOST_TEACHERS, _FEWEST_TEACHERS, _FEWEST_ROWS = 130, 250, 25, 10
@@ -38,7 +42,10 @@ _LADDER = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public. `width` is the number of encoded features, `classes` 1 where there is no class to predict."""
+    """What is public. `width` is the number of encoded features, `classes` 1 where there is no class to predict.
+
+    `rarest` is the share of the rarest class, where that is known; else it is taken to be half of an even share.
+    """
 
     rows: int
     columns: int
@@ -46,15 +53,23 @@ class Facts:
     classes: int
     epsilon: float
     delta: float
+    rarest: float
 
     @classmethod
-    def of(cls, schema: Schema, rows: int, epsilon: float, delta: float) -> Facts:
+    def of(cls, schema: Schema, rows: int, epsilon: float, delta: float, rarest: float | None = None) -> Facts:
         check_count("rows", rows)
         check_positive("epsilon", epsilon)
         check_delta(delta)
         target = None if schema.target is None else schema[schema.target]
         width = sum(_width(column) for column in schema.features)
-        return cls(rows, len(schema.features), width, 1 if target is None else _classes(target), epsilon, delta)
+        classes = 1 if target is None else _classes(target)
+        if rarest is None:
+            rarest = 1.0 if classes == 1 else _UNEVEN / classes
+        elif not 0 < rarest <= 1 / classes:
+            raise InputError(
+                f"--rarest (={rarest:g}) must be a share above 0 and at most 1/{classes}, for {classes} classes."
+            )
+        return cls(rows, len(schema.features), width, classes, epsilon, delta, rarest)
 
 
 def _width(column: Column) -> int:
@@ -118,9 +133,10 @@ def advise(
     *,
     public_rows: int | None = None,
     schema_file: str = "schema.yaml",
+    rarest: float | None = None,
 ) -> Advice:
     """What to do with a table of this schema and size at this budget. Reads no row, spends nothing."""
-    facts = Facts.of(schema, rows, epsilon, delta)
+    facts = Facts.of(schema, rows, epsilon, delta, rarest)
     target = f" --target {schema.target}" if schema.target else ""
     choices = [_moments(facts, schema_file, target)]
     if facts.classes > 1:
@@ -144,12 +160,12 @@ def _measured(facts: Facts) -> Reached | None:
 
 
 def mean_noise(facts: Facts, epsilon: float) -> float:
-    """Noise on the mean of a column within a class, in standard deviations of the column.
+    """Noise on the mean of a column within the rarest class, in standard deviations of the column.
 
     One Gaussian release at (epsilon, delta) of a sum of rows clipped to norm sqrt(width) standard deviations, divided by
-    the rows of an average class.
+    the rows of that class.
     """
-    return _class_noise(_multiplier(epsilon, facts.delta), facts.width, facts.classes, facts.rows)
+    return _multiplier(epsilon, facts.delta) * math.sqrt(facts.width) / (facts.rarest * facts.rows)
 
 
 def _multiplier(epsilon: float, delta: float) -> float:
@@ -162,13 +178,15 @@ def _class_noise(multiplier: float, width: int, classes: int, rows: int) -> floa
 
 def _outlook(facts: Facts) -> tuple[Outlook, str]:
     means = mean_noise(facts, facts.epsilon)
-    pairs = means * math.sqrt(facts.width)
+    which = (
+        "the mean of all rows" if facts.classes == 1 else f"a mean of a class of {facts.rarest * facts.rows:,.0f} rows"
+    )
+    noise = f"noise on {which} is {means:.2g} standard deviations of a column"
+    if facts.classes > 1:
+        noise += f" (a class needs about {math.ceil(facts.rows * facts.rarest * means / _READABLE):,} rows; --rarest says what the rarest has)"
     if means >= _DROWNED:
-        return "hopeless", f"noise on a class mean is {means:.2g} standard deviations of the column: nothing stands out"
-    if pairs >= _READABLE:
-        how = "readable" if means < _READABLE / 2 else "barely readable"
-        return "thin", f"class means are {how} (noise {means:.2g} sd), how columns go together hardly is ({pairs:.2g})"
-    return "good", f"class means (noise {means:.2g} sd) and how columns go together ({pairs:.2g}) are readable"
+        return "hopeless", f"{noise}: hardly anything stands out"
+    return ("thin", f"{noise}: some of it stands out") if means >= _READABLE else ("good", f"{noise}: clearly readable")
 
 
 def _moments(facts: Facts, schema_file: str, target: str) -> Choice:
@@ -268,11 +286,8 @@ def _warnings(facts: Facts, schema: Schema, choices: list[Choice], public_rows: 
             + (f"About epsilon {enough:g} would do" if enough else "No epsilon up to 50 would do")
             + f", or {wanted:,} rows, or fewer columns."
         )
-    if facts.delta >= 1 / facts.rows:
-        found.append(
-            f"delta {facts.delta:g} is not below 1/rows ({1 / facts.rows:.2g}): it would allow publishing a whole row. "
-            f"Use {10 ** math.floor(math.log10(0.1 / facts.rows)):g} or less."
-        )
+    if said := delta_warning(facts.delta, facts.rows):
+        found.append(said)
     if facts.epsilon > 10:
         found.append(f"epsilon {facts.epsilon:g} promises next to nothing in the worst case; see the promise's table.")
     if gaps := schema.missing():
@@ -292,11 +307,18 @@ def _enough(noise: Callable[[float], float]) -> float | None:
 
 
 def read_and_advise(
-    schema_file: str, rows: int | None, epsilon: float | None, delta: float, public_rows: int | None
+    schema_file: str,
+    rows: int | None,
+    epsilon: float | None,
+    delta: float | None,
+    public_rows: int | None,
+    rarest: float | None,
 ) -> Advice:
     """The same for a schema in a file; what is missing is named."""
     if rows is None:
         raise InputError("--data needs --rows: how many rows the table has. The number is public; no row is read.")
     if epsilon is None:
         raise InputError("--data needs --epsilon: the budget you would spend.")
-    return advise(Schema.read(schema_file), rows, epsilon, delta, public_rows=public_rows, schema_file=schema_file)
+    delta = safe_delta(rows) if delta is None else delta
+    given = {"public_rows": public_rows, "schema_file": schema_file, "rarest": rarest}
+    return advise(Schema.read(schema_file), rows, epsilon, delta, **given)

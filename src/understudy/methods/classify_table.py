@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,12 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES
 from understudy.methods.voting import AGGREGATORS, Aggregator
 from understudy.privacy import Budget
 from understudy.release.bundle import check_target, read_bundle
+from understudy.release.preflight import safe_delta
 from understudy.release.spending import check_ledger_options, spending
 from understudy.tables import Column, Encoder, Schema, check_table_path, read_table, validate_frame, write_table
 from understudy.tables.column import Category
@@ -31,6 +33,8 @@ from understudy.wording import did_you_mean, listed
 
 # What finding out the labels may cost, where nobody says them.
 CLASSES_SHARE = 0.1
+# More classes than these that are all numbers are rather a quantity.
+_MANY_NUMBERS = 12
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Request:
     public: Path
     out: Path
     epsilon: float
-    delta: float
+    delta: float | None
     schema: Path | None = None
     classes: tuple[str, ...] | None = None
     ledger: str | None = None
@@ -78,6 +82,7 @@ def classify_table(
     _check_names(aggregator, student)
     private, public = _read(request)
     frame = private.frame
+    delta = safe_delta(len(frame)) if request.delta is None else request.delta
     _check_target_column(frame, request)
     schema = _features(public, frame, request)
     Encoder(schema)
@@ -95,18 +100,19 @@ def classify_table(
     if queries is not None and not 1 <= queries <= len(public):
         raise InputError(f"--queries {queries} must lie between 1 and the {len(public)} public rows there are.")
     if not target.complete:
-        _check_estimate(target, len(frame), request)
+        _check_estimate(target, len(frame), request.epsilon, delta)
     purpose = f"classify {request.target}"
     book, dataset = request.ledger, request.dataset
-    with spending(request.epsilon, request.delta, purpose=purpose, ledger=book, dataset=dataset) as run:
-        known = _known_classes(private, target, request, run.budget)
+    with spending(request.epsilon, delta, purpose=purpose, ledger=book, dataset=dataset) as run:
+        known = _known_classes(private, target, run.budget)
         classes = [False, True] if known.kind == "boolean" else list(known.labels)
+        _warn_of_numbers(request.target, classes, len(frame))
         numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
         model = PATEClassifier(
             teachers=teachers,
             aggregator=aggregator,
             epsilon=request.epsilon,
-            delta=request.delta,
+            delta=delta,
             student=student,
             queries=queries,
             classes=classes,
@@ -122,6 +128,19 @@ def classify_table(
         run.certificate = model.certificate_
     assert model.schema is not None
     return Classified(model, mended(private, model.schema))
+
+
+def _warn_of_numbers(target: str, classes: list[Any], rows: int) -> None:
+    """Public: say so where the classes are so many numbers that they rather are a quantity."""
+    quantity = [label for label in classes if isinstance(label, int | float) and not isinstance(label, bool)]
+    if len(quantity) > _MANY_NUMBERS:
+        warnings.warn(
+            f"the target {target!r} looks like a number: each of its {len(quantity)} values counts as a class of its own, with "
+            f"{rows // len(quantity):,} rows on average. Cut it into a few classes first, or make synthetic rows of it with "
+            "`understudy synthesize`, which takes numbers.",
+            UnderstudyWarning,
+            stacklevel=4,
+        )
 
 
 def predict_table(release: Path, data: Path, out: Path | None) -> pd.DataFrame:
@@ -272,14 +291,10 @@ def _number(text: str) -> int | float:
     return int(value) if value.is_integer() else value
 
 
-def _shares(request: Request) -> tuple[float, float]:
-    return CLASSES_SHARE * request.epsilon, CLASSES_SHARE * request.delta
-
-
-def _check_estimate(column: Column, rows: int, request: Request) -> None:
+def _check_estimate(column: Column, rows: int, epsilon: float, delta: float) -> None:
     """Refuse a look that cannot find two labels. Only public numbers decide."""
-    Budget(request.epsilon, request.delta)
-    epsilon, delta = _shares(request)
+    Budget(epsilon, delta)
+    epsilon, delta = CLASSES_SHARE * epsilon, CLASSES_SHARE * delta
     if delta == 0:
         raise InputError(
             f"finding out the classes of {column.name!r} needs a --delta above 0. Give one, or say the classes with "
@@ -295,12 +310,12 @@ def _check_estimate(column: Column, rows: int, request: Request) -> None:
         )
 
 
-def _known_classes(private: PrivateTable, target: Column, request: Request, budget: Budget) -> Described:
+def _known_classes(private: PrivateTable, target: Column, budget: Budget) -> Described:
     """Touches private data where nobody says the classes: those that come back are paid for. A row without one is missing."""
     said = Schema((target,), target.name)
     if target.complete:
         return replace(Coordinates.declared(said, len(private.frame)).columns[0], nullable=True)
-    epsilon, delta = _shares(request)
+    epsilon, delta = CLASSES_SHARE * budget.epsilon, CLASSES_SHARE * budget.delta
     there = private.frame[[target.name]].dropna()
     bought = Coordinates.release(there, said, budget, epsilon=epsilon, delta=delta, rows=len(private.frame))
     return replace(bought[target.name], nullable=True)

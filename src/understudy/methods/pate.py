@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from understudy.errors import InputError, UnsafeWarning
+from understudy.errors import InputError, UnderstudyWarning, UnsafeWarning
 from understudy.learn.partition import shards
 from understudy.methods.students import NAMES, make_student, train_student
 from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, Round, observed, plan_round
@@ -114,7 +114,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         seed = int(random.randint(2**31 - 1))
         rows, labels, present = self._private(X, y, seed, strict)
         shared = self._public(public, rows)
-        budget = self._budget(budget)
+        budget = self._budget(budget, len(rows))
         dealt = shards(len(rows), self.teachers, seed=seed)
         ballot = Ballot(self.aggregator, self.teachers, self.threshold)
         voting = plan_round(ballot, budget, available=len(shared), queries=self.queries, also=self._extra_events())
@@ -127,6 +127,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         asked, votes, answers = self._ask(teachers, shared, voting, budget, random, seed)
         self._diagnose(votes, answers, voting, budget)
         self._learn(shared, asked, answers, seed)
+        self._warn_of_one_class(shared)
         self.voting_ = voting
         facts = {
             "aggregator": self.aggregator,
@@ -315,6 +316,18 @@ class PATEClassifier(ClassifierMixin, Estimator):
         unlabelled = np.delete(shared, asked[known], axis=0) if self.semi_supervised else None
         named = np.minimum(answers[known], len(self.classes_) - 1)
         self._teach(shared[asked[known]], named, unlabelled, seed)
+
+    def _warn_of_one_class(self, shared: np.ndarray) -> None:
+        """Say so where the student, which is public, gives every public row the same class."""
+        said = np.unique(np.asarray(self.student_.predict(shared), dtype=int))
+        if len(said) == 1 and len(self.classes_) > 1:
+            warnings.warn(
+                f"the student says {self.classes_[said[0]]!r} of every public row: the other classes are too rare, or the votes too "
+                "noisy, for a classifier. Raise epsilon, give more public rows, take fewer teachers, or merge classes; to find a "
+                "rare class, draw balanced rows from `understudy synthesize` and train on those.",
+                UnderstudyWarning,
+                stacklevel=3,
+            )
 
     def _teach(self, rows: np.ndarray, labels: np.ndarray, unlabelled: np.ndarray | None, seed: int) -> None:
         """The student, from what may be published."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -10,9 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyWarning
 from understudy.privacy import Budget, Certificate, Sanitised
 from understudy.release.bundle import Bundle, check_target, write_bundle
+from understudy.release.preflight import delta_warning
 from understudy.release.settings import as_json, check_settings, from_names
 from understudy.release.verdict import Verdict, unjudged
 from understudy.tables import Schema
@@ -73,10 +75,12 @@ class Estimator(BaseEstimator):
         """Whether the run keeps to an epsilon that is fixed beforehand, so that a budget or a ledger can be charged."""
         return self.private and getattr(self, "mode", None) != "as-published"
 
-    def _budget(self, given: Budget | None) -> Budget:
-        """The budget to charge: the one that was given, or one of its own."""
+    def _budget(self, given: Budget | None, rows: int) -> Budget:
+        """The budget to charge for so many rows: the one that was given, or one of its own."""
         if not self.private:
             return Budget(1.0, 1e-5)  # never charged: there is nothing that a method without privacy could pay for
+        if said := delta_warning(self.delta if given is None else given.delta, rows):
+            warnings.warn(said, UnderstudyWarning, stacklevel=3)
         if given is not None and not self.keeps_a_budget:
             raise InputError(
                 'a run with `mode="as-published"` has no epsilon that holds beforehand, so there is nothing true to charge a '

@@ -129,7 +129,7 @@ class TableGenerator(Estimator):
         table, present, declared, goal = check_table(frame, target, schema, strict=strict)
         self._check_rows(len(present))
         share = getattr(self, "schema_epsilon_share", 0.0)
-        paying = self._budget(budget)
+        paying = self._budget(budget, len(present))
         files = self._workspace(table, declared, workspace, resume) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
         try:

@@ -1,4 +1,4 @@
-"""What a fit will take, from public sizes alone, before anything is reserved: memory, and time on one processor.
+"""What a fit will take, from public sizes alone, before anything is reserved: memory, time on one processor, a delta that is safe.
 
 An estimate is a straight line through a few measured small fits, and no more than rough. Its use is to refuse what
 cannot fit by far (a column of a hundred thousand categories), and to tell minutes from days.
@@ -104,6 +104,24 @@ def table_sizes(frame: Any, schema: Any, target: str | None) -> PublicSizes:
         if name == goal:
             classes = 2 if column is None or column.categories is None else len(column.labels)
     return PublicSizes(len(frame), width, classes)
+
+
+USUAL_DELTA = 1e-5
+
+
+def safe_delta(rows: int) -> float:
+    """The delta where nobody names one: the usual one, or less where the rows are so many that it would not be below 1/rows."""
+    return min(USUAL_DELTA, 10.0 ** (math.ceil(math.log10(1 / max(rows, 1))) - 1))
+
+
+def delta_warning(delta: float, rows: int) -> str | None:
+    """What every command says of a delta that is too large for so many rows; None where it is fine."""
+    if rows < 1 or delta < 1 / rows:
+        return None
+    return (
+        f"delta {delta:g} is not below 1/rows ({1 / rows:.2g}): it would allow publishing a whole row. "
+        f"Use {safe_delta(rows):g} or less."
+    )
 
 
 def memory_left() -> int | None:

@@ -20,10 +20,9 @@ from understudy.errors import InputError
 
 Grade = Literal["good", "thin", "lost", "unknown"]
 
-# How many deviations all class means together stand out of their noise, and how much of a noisy direction from class to class
-# is signal (a cosine): from which on rows are good for a classifier, and below which it would learn noise.
-STANDS_OUT, IN_NOISE = 6.0, 2.0
-CLEAR, UNCLEAR = 0.85, 0.5
+# By how many deviations all that tells the classes apart stands out of its noise: from which on rows are good for a classifier,
+# and below which it would learn noise. Where noise puts more than so many rows into wrong values, they are never good for one.
+STANDS_OUT, IN_NOISE, BLURRED = 10.0, 3.0, 0.5
 # The share of rows that noise puts into a wrong value of a column; the noise on a correlation.
 COLUMN_GOOD, COLUMN_LOST = 0.1, 0.3
 PAIR_GOOD, PAIR_LOST = 0.1, 0.3
@@ -34,49 +33,36 @@ class ClassMeans:
     """Public: what a look says of the mean of each axis in each class (classes x axes), and how well.
 
     `noise` is the standard deviation of the noise on a mean, `spread` how far the rows of a class lie from it, `counts` the
-    noisy number of rows of each class.
+    noisy number of rows of each class; one of at most `count_noise` drowned.
     """
 
     means: np.ndarray
     noise: np.ndarray
     spread: np.ndarray
     counts: np.ndarray
+    count_noise: float = 0.0
 
-    def standing(self) -> Standing:
-        """Each class against the others, averaged by how common the classes are."""
-        counts = np.maximum(self.counts, 1.0)
+    def stands_out(self) -> float:
+        """By how many deviations the means of the classes differ from what noise alone would show.
+
+        Each class is held against the others, and the classes are averaged; one that drowned counts as zero.
+        """
+        seen = np.flatnonzero(self.counts > np.maximum(self.count_noise, 1.0))
+        if len(seen) < 2:
+            return 0.0
+        counts, means, noise = self.counts[seen], self.means[seen], self.noise[seen]
         share = counts / counts.sum()
-        spread = np.maximum(share @ self.spread**2, 1e-12)
-        out, clear = np.zeros(len(counts)), np.zeros(len(counts))
-        for c in range(len(counts)):
-            others = np.arange(len(counts)) != c
+        spread = np.maximum(share @ self.spread[seen] ** 2, 1e-12)
+        found = 0.0
+        for c in range(len(seen)):
+            others = np.arange(len(seen)) != c
             weight = share[others] / share[others].sum()
-            away = self.means[c] - weight @ self.means[others]
+            away = means[c] - weight @ means[others]
             # That of the look, and that of having so many rows and no more.
-            variance = self.noise[c] ** 2 + weight**2 @ self.noise[others] ** 2
+            variance = noise[c] ** 2 + weight**2 @ noise[others] ** 2
             variance = variance + spread * (1 / counts[c] + 1 / counts[others].sum())
-            out[c] = (float((away**2 / variance).sum()) - len(away)) / math.sqrt(2 * len(away))
-            signal = max(float(((away**2 - variance) / spread).sum()), 0.0)
-            clear[c] = math.sqrt(signal / max(signal + float((variance / spread).sum()), 1e-12))
-        return Standing(float(share @ out), float(share @ clear))
-
-
-@dataclass(frozen=True)
-class Standing:
-    """`out`: by how many deviations the distances between class means exceed what noise alone would show.
-
-    `clear`: the cosine between the direction from class to class that was released and the one there is, on axes measured
-    in spreads: 1 is as good as the rows themselves, 0 is noise.
-    """
-
-    out: float
-    clear: float
-
-    @property
-    def grade(self) -> Grade:
-        if self.out >= STANDS_OUT and self.clear >= CLEAR:
-            return "good"
-        return "lost" if self.out < IN_NOISE or self.clear < UNCLEAR else "thin"
+            found += (float((away**2 / variance).sum()) - len(away)) / math.sqrt(2 * len(away))
+        return found / len(self.counts)
 
 
 @dataclass(frozen=True)
@@ -141,10 +127,10 @@ def judge(evidence: Evidence) -> Verdict:
     found[columns].append("how single columns are spread")
     found[pairs].append("how pairs of columns go together")
     grade, why = min(columns, pairs, key=_ORDER.index), ""
-    if evidence.classes is not None:
-        standing = evidence.classes.standing()
-        grade = standing.grade
-        figures |= {"stands_out": standing.out, "clear": standing.clear}
+    if evidence.target is not None:
+        out = 0.0 if evidence.classes is None else evidence.classes.stands_out()
+        grade = "lost" if out < IN_NOISE else "good" if out >= STANDS_OUT and evidence.columns <= BLURRED else "thin"
+        figures["stands_out"] = out
         found[grade].insert(0, f"predicting {evidence.target!r}")
         why = _WHY[grade]
     if evidence.lost:

@@ -137,7 +137,7 @@ class Distiller(Estimator):
         repeated with those, and draws and pays for what is left.
         """
         self._check_settings()
-        paying, public = self._budget(budget), Schema.of(schema)
+        paying, public = self._budget(budget, len(data)), Schema.of(schema)
         files = None if workspace is None else self._workspace(data, target, public, workspace, resume)
         try:
             with nullcontext() if files is None else logged(paying, files.prelude):

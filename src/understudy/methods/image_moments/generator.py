@@ -89,7 +89,7 @@ class ImageMoments(Estimator):
                 "`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes."
             )
         tell = (lambda done, total: None) if progress is None else progress
-        paying = self._budget(budget)
+        paying = self._budget(budget, len(data))
         low, high = self._bases(data.shape)
         plan, tail_plan, edge_plan = plans = self._plans(data, len(high) > 0, paying)
         steps = sum(one is not None for one in plans)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,9 +21,15 @@ _LEAST = 2.0
 
 
 def gaussian_evidence(
-    axes: Axes, first: Moments, second: Moments, clips: Sequence[float], spread: np.ndarray
+    axes: Axes,
+    first: Moments,
+    second: Moments,
+    clips: Sequence[float],
+    spread: np.ndarray,
+    radii: np.ndarray,
+    radius_noise: float,
 ) -> Evidence:
-    """Of noisy sums and second moments. `spread` is the deviation of the model's own points, classes x axes."""
+    """Of noisy sums, second moments and counts of radii. `spread` is that of the model's own points, classes x axes."""
     counts = np.maximum(first.counts, 1.0)
     noise = np.broadcast_to((first.sum_noise / counts)[:, None], first.sums.shape)
     rows, share = float(counts.sum()), counts / counts.sum()
@@ -35,8 +42,26 @@ def gaussian_evidence(
     product = math.sqrt(float(share**2 @ (second.product_noise / squares) ** 2))
     moment = share @ (np.trace(second.products, axis1=1, axis2=2) / squares) / axes.width
     pairs = math.hypot(product / max(float(moment), 0.25 / axes.width), 1 / math.sqrt(rows))
-    known = ClassMeans(first.sums / counts[:, None], noise, spread, counts)
-    return Evidence(float(np.mean(columns)), pairs, classes=known if len(counts) > 1 else None)
+    if len(counts) == 1:
+        return Evidence(float(np.mean(columns)), pairs)
+    # Classes may differ in how far their rows lie from the mean, and in nothing else.
+    far = _shares(radii, np.full(radii.shape[1], radius_noise), counts)
+    parts = ((first.sums / counts[:, None], far.means), (noise, far.noise), (spread, far.spread))
+    means, noises, spreads = (np.concatenate(both, axis=1) for both in parts)
+    return Evidence(
+        float(np.mean(columns)),
+        pairs,
+        classes=ClassMeans(means, noises, spreads, first.counts, 1.5 * first.count_noise),
+    )
+
+
+def _shares(counted: np.ndarray, sigma: np.ndarray, counts: np.ndarray) -> ClassMeans:
+    """Noisy counts of each class and code as shares of the class; codes that stand for next to no row are left out."""
+    everyone = counted.sum(axis=0)
+    told = everyone > _LEAST * math.sqrt(len(counts)) * sigma
+    spread = np.sqrt(np.maximum(everyone[told] / counts.sum(), 1e-9))
+    shares, noise = (counted / counts[:, None])[:, told], (sigma / counts[:, None])[:, told]
+    return ClassMeans(shares, noise, np.broadcast_to(spread, shares.shape), counts)
 
 
 def _wrong(column: Described, rows: int, otherwise: float) -> float:
@@ -57,10 +82,4 @@ def tables_evidence(tables: np.ndarray, bins: Bins, one: float, two: float) -> E
     pairs = math.hypot(classes * two * float(np.mean(sizes)) / rows, 1 / math.sqrt(rows))
     if len(counts) == 1:
         return Evidence(columns, pairs)
-    share = np.maximum(margins.sum(axis=0) / rows, 1e-9)
-    told = margins.sum(axis=0) > _LEAST * classes * sigma
-    spread = np.broadcast_to(np.sqrt(share), margins.shape)
-    known = ClassMeans(
-        (margins / counts[:, None])[:, told], (sigma / counts[:, None])[:, told], spread[:, told], counts
-    )
-    return Evidence(columns, pairs, classes=known)
+    return Evidence(columns, pairs, classes=replace(_shares(margins, sigma, counts), count_noise=one))

@@ -231,7 +231,7 @@ def look(
         sums = _means((float(edges[-1]) / 4,), plan.centre).release(points, one, budget)
         middle = sums.sums[0] / max(float(sums.counts[0]), 1.0)
         points = points - middle
-    near = _radii(points, classes, n_classes, edges, plan.radius, budget)
+    near = settle(_radii(points, classes, n_classes, edges, plan.radius, budget), plan.radius)
     clips = _clips(near, edges, MEAN_LEVEL)
     first = _means(clips, plan.means).release(points, classes, budget)
     counts = np.maximum(first.counts, 1.0)
@@ -239,7 +239,8 @@ def look(
     means = shrink_means(first.sums / counts[:, None], noise, counts)
     known = classes != ABSENT
     around = points - means[np.where(known, classes, 0)]
-    spread = _radii(around, classes, n_classes, edges, plan.spread, budget)
+    radii = _radii(around, classes, n_classes, edges, plan.spread, budget)
+    spread = settle(radii, plan.spread)
     tight = _clips(spread, edges, SHAPE_LEVEL)
     spreads = None
     if plan.deviations:
@@ -257,7 +258,7 @@ def look(
     facts: dict[str, Any] = {"clips": [round(c, 4) for c in clips], "shape_clips": [round(c, 4) for c in tight]}
     facts |= {"longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
     fitted = model.stretched().with_quantiles()
-    return fitted, facts, gaussian_evidence(axes, first, second, tight, fitted.spreads())
+    return fitted, facts, gaussian_evidence(axes, first, second, tight, fitted.spreads(), radii, plan.spread)
 
 
 def radius_edges(axes: Axes) -> np.ndarray:
@@ -284,8 +285,7 @@ def _radii(
     at = np.clip(np.searchsorted(edges, length, side="right") - 1, 0, len(edges) - 2)
     known = classes != ABSENT
     flat = np.bincount(classes[known] * (len(edges) - 1) + at[known], minlength=n_classes * (len(edges) - 1))
-    noisy = GaussianCounts(noise).release(flat, budget).reshape(n_classes, -1).astype(np.float64)
-    return settle(noisy, noise)
+    return GaussianCounts(noise).release(flat, budget).reshape(n_classes, -1).astype(np.float64)
 
 
 def settle(noisy: np.ndarray, noise: float) -> np.ndarray:

@@ -28,6 +28,9 @@ from understudy.release.settings import Settings, one_of, or_none, positive, set
 from understudy.release.verdict import Evidence, judge
 from understudy.tables import Schema
 
+# Less than this share of the rows in no class is not worth a word.
+_UNNAMED = 0.02
+
 
 @dataclass
 class Fitting(Settings):
@@ -48,6 +51,7 @@ class MomentsGenerator(TableGenerator):
     - `model`: "tables" (all two-way tables of binned columns, class by class; for many rows), "gaussian" (means and
       second moments; for few rows or many columns), or "auto", which chooses from the public sizes.
     - `bins`: about so many bins for each numeric column; `target_bins` for a target that is a number.
+    - `anyway`: go on where so few rows would drown in the noise, instead of refusing before anything is spent.
     - `fitting`: what is done with the released tables, for free.
     """
 
@@ -60,6 +64,7 @@ class MomentsGenerator(TableGenerator):
     model: Literal["auto", "tables", "gaussian"] = setting("auto", one_of("auto", "tables", "gaussian"))
     bins: int = setting(20, whole(2))
     target_bins: int = setting(8, whole(2))
+    anyway: bool = setting(False, truth())
     fitting: Fitting = field(default_factory=Fitting)
     random_state: int | None = setting(None, or_none(whole(0)))
     unsafe_noise_seed: int | None = None
@@ -72,7 +77,7 @@ class MomentsGenerator(TableGenerator):
         coordinates = rows.coordinates or buy(rows)
         goal = target_of(coordinates)
         cells = coordinates.cells(rows.frame, rows.chances(7))
-        classes, n_classes = goal.classes(cells), len(goal.labels) if goal.listed else 1
+        classes, n_classes = goal.classes(cells, rows.frame), len(goal.labels) if goal.listed else 1
         cells = cells[:, goal.kept]
         if goal.column is not None and goal.number is not None and not goal.listed:
             at = goal.kept.index(goal.number)
@@ -90,11 +95,14 @@ class MomentsGenerator(TableGenerator):
             **facts,
             **drowned,
         }
+        _warn_of_unnamed(evidence, goal, len(rows))
         evidence = replace(evidence, target=rows.target, lost=drowned.get("classes_in_the_noise", ()))
         return Learnt(MomentsModel(model, goal), facts, coordinates=coordinates, verdict=judge(evidence))
 
     def _refuse_hopeless(self, rows: Intake) -> None:
         """Refuse what would drown, from public sizes alone, before anything is spent."""
+        if self.anyway:
+            return
         declared = rows.declared
         target = (
             None if declared is None or rows.target is None or rows.target not in declared else declared[rows.target]
@@ -167,3 +175,17 @@ def _drowned(hidden: list[int], goal: Target) -> dict[str, Any]:
         stacklevel=6,
     )
     return {"classes_in_the_noise": names}
+
+
+def _warn_of_unnamed(evidence: Evidence, goal: Target, rows: int) -> None:
+    """Public: say so where many rows are in none of the classes that were found, by the noisy counts of those."""
+    if evidence.classes is None or goal.column is None or not goal.column.paid:
+        return
+    left = rows - float(evidence.classes.counts.sum())
+    if left > _UNNAMED * rows + 3 * evidence.classes.count_noise * len(goal.labels) ** 0.5:
+        warnings.warn(
+            f"of the target {goal.column.name!r}, {len(goal.labels)} classes were found; about {left:,.0f} of {rows:,} rows are in none "
+            "of them and were left out. Name all classes in a schema, merge rare ones, or raise epsilon.",
+            UnderstudyWarning,
+            stacklevel=6,
+        )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.tables.coordinates import Coordinates, Described, Marginal
+from understudy.privacy import ABSENT
+from understudy.tables.coordinates import Coordinates, Described, Marginal, read_column
+from understudy.tables.io import column_of
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,17 @@ class Target:
         columns = tuple(self.coordinates.columns[i] for i in self.kept)
         return Coordinates(columns, self.coordinates.rows)
 
-    def classes(self, cells: np.ndarray) -> np.ndarray:
-        """Touches private data: the class of each row; zero where the target is not a list."""
-        if not self.listed:
+    def classes(self, cells: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
+        """Touches private data: the class of each row; zero where the target is not a list.
+
+        A row whose class was not found is in none: given one at random it would only blur those that were.
+        """
+        if not self.listed or self.column is None:
             return np.zeros(len(cells), dtype=np.int64)
-        return cells[:, self.number].astype(np.int64)
+        said = read_column(
+            column_of(frame, self.column.name), replace(self.column, nullable=True), np.random.default_rng(0)
+        )
+        return np.where(np.isnan(said), ABSENT, cells[:, self.number]).astype(np.int64)
 
     def attach(self, frame: pd.DataFrame, classes: np.ndarray) -> pd.DataFrame:
         """The rows with their class written into the target's column."""
