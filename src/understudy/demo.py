@@ -31,6 +31,7 @@ POSITIVE = "malignant"
 LIMIT, DELTA = 4.0, 1e-5
 LOOK_EPSILON, CLASSIFIER_EPSILON = 1.0, 2.0
 SYNTHETIC_ROWS, PER_CLASS = 1000, 10
+ALL_RELEASES = "all-releases.html"
 JUDGES = ("logistic regression", "random forest", "adaboost")
 _MARK = "made by understudy demo\n"
 
@@ -59,6 +60,7 @@ class DemoResult:
     spent: tuple[float, float]
     majority: float
     advice: Advice
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class _Tables:
 
 
 def run_demo(out: str | Path = "demo-output", *, tell: Tell = lambda step, steps, what: None) -> DemoResult:
-    """Run everything and write `report.html` about it."""
+    """Run everything, and write `report.html` about the synthetic rows and another page about all releases together."""
     from understudy import datasets
 
     folder = _fresh(Path(out))
@@ -134,17 +136,16 @@ def run_demo(out: str | Path = "demo-output", *, tell: Tell = lambda step, steps
         _made("distilled set", folder / "distilled", accuracy["distilled set"], ceiling, "accuracy"),
         _made("classifier", folder / "classifier", accuracy["classifier"], ceiling, "accuracy"),
     )
-    page = write_report(
-        Sources(
-            [one.folder for one in made],
-            [folder / "evaluation.json"],
-            test=folder / "test.csv",
-            ledger=ledger,
-            dataset=DATASET,
-            title="The demo’s private stand-ins",
-        ),
-        folder / "report.html",
-    )
+    told = {
+        "evaluations": [folder / "evaluation.json"],
+        "test": folder / "test.csv",
+        "ledger": ledger,
+        "dataset": DATASET,
+    }
+    # The page to read first is about one release and one epsilon, as a first release is.
+    page = write_report(Sources([made[0].folder], **told), folder / "report.html")
+    every = Sources([one.folder for one in made], **told, title="The demo’s private stand-ins")
+    write_report(every, folder / ALL_RELEASES)
     spent = Ledger(ledger).spent(DATASET)
     result = DemoResult(
         folder,
@@ -153,6 +154,7 @@ def run_demo(out: str | Path = "demo-output", *, tell: Tell = lambda step, steps
         (float(spent.epsilon), float(spent.delta)),
         float(truth.value_counts(normalize=True).max()),
         advice,
+        distiller.generator_.verdict_.sentence(),
     )
     (folder / "summary.json").write_text(json.dumps(summary(result), indent=2) + "\n", "utf-8")
     return result
@@ -163,6 +165,7 @@ def summary(result: DemoResult) -> dict[str, object]:
     return {
         "folder": str(result.folder),
         "report": str(result.page),
+        "report_of_all": str(result.folder / ALL_RELEASES),
         "releases": [
             {
                 "what": one.what,
@@ -177,6 +180,7 @@ def summary(result: DemoResult) -> dict[str, object]:
         ],
         "spent": {"epsilon": result.spent[0], "delta": result.spent[1]},
         "majority": result.majority,
+        "verdict": result.verdict,
     }
 
 

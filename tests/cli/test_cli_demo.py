@@ -37,7 +37,11 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spent = Ledger(str(out / "ledger.db")).spent("breast-cancer")
     assert float(spent.epsilon) == pytest.approx(result["spent"]["epsilon"])
     assert float(spent.epsilon) <= 3 + 1e-9
-    page = Path(result["report"]).read_text("utf-8")
+    first = Path(result["report"]).read_text("utf-8")
+    assert first.count("promise recomputed") == 1
+    assert "Verdict:" in first
+    assert "of 350 rows" in first
+    page = Path(result["report_of_all"]).read_text("utf-8")
     assert "In one breath" in page
     assert page.count("promise recomputed") == len(releases)
     assert "cost nothing more" in page

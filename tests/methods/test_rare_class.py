@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from small_generators import small  # pyright: ignore[reportMissingImports]
 
-from understudy import DPKIP, MomentsGenerator
+from understudy import DPKIP, MomentsGenerator, PATEClassifier
+from understudy.errors import UnderstudyWarning
+from understudy.methods.classify_table import _warn_of_numbers  # pyright: ignore[reportPrivateUsage]
+from understudy.methods.moments.targets import target_of
+from understudy.privacy import ABSENT
 from understudy.release.intake import check_table
 from understudy.tables import Column, Coordinates, Schema
 
@@ -50,3 +56,36 @@ def test_listed_classes_stay_and_only_the_row_itself_moves() -> None:
     assert list(settled[others]) == list(frame["y"][others])
     rows, present, *_ = check_table(frame, "y", complete)
     assert (len(rows), present.sum(), present[17]) == (2999, 2999, False), "by a schema it has no class, and is blank"
+
+
+def test_rows_of_classes_that_were_not_found_are_in_none() -> None:
+    """Given a class at random they would blur the ones that were found; and the release says that they are missing."""
+    frame = _table()
+    frame.loc[:899, "y"] = [f"z{i}" for i in range(900)]
+    found = Coordinates.declared(_DRAFT.with_column(Column("y", "categorical", categories=("a", "b"))), 3000)
+    goal = target_of(replace(found, columns=tuple(replace(c, target=c.name == "y") for c in found)))
+    classes = goal.classes(found.cells(frame, np.random.default_rng(0)), frame)
+    assert set(classes[:900]) == {ABSENT}
+    assert classes[900:].tolist() == [("a", "b").index(label) for label in frame["y"][900:]]
+    generator = MomentsGenerator(epsilon=6.0, random_state=0, unsafe_noise_seed=1)
+    with pytest.warns(UnderstudyWarning, match="rows are in none of them"):
+        generator.fit(frame, "y", _DRAFT)
+    assert set(generator.sample(500, random_state=0)["y"]) == {"a", "b"}
+
+
+def test_a_student_with_one_answer_is_warned_of() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.random((600, 2))
+    y = np.array(["no"] * 597 + ["yes"] * 3)
+    model = PATEClassifier(teachers=20, epsilon=8.0, classes=["no", "yes"], random_state=0)
+    with pytest.warns(UnderstudyWarning, match="'no' of every public row"):
+        model.fit(x, y, public=rng.random((50, 2)))
+
+
+def test_so_many_numbers_are_a_quantity() -> None:
+    with pytest.warns(UnderstudyWarning, match="looks like a number"):
+        _warn_of_numbers("age", list(range(40)), 1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _warn_of_numbers("digit", list(range(10)), 1000)
+        _warn_of_numbers("name", [f"n{i}" for i in range(40)], 1000)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from understudy import registry
+from understudy import MomentsGenerator, registry
 from understudy.audit import worlds
 from understudy.cli.app import main
-from understudy.errors import InputError
-from understudy.release.preflight import Needs, PublicSizes, table_sizes
+from understudy.errors import InputError, UnderstudyWarning
+from understudy.release.preflight import Needs, PublicSizes, delta_warning, safe_delta, table_sizes
 from understudy.tables import Column, Schema
 
 
@@ -90,3 +91,29 @@ def test_a_dry_run_spends_and_writes_nothing(tmp_path: Path, capsys: pytest.Capt
         assert said["rows"] == 400
         assert not (tmp_path / out).exists()
     assert run(capsys, "ledger", "show", book)[1]["datasets"][0]["spent"]["epsilon"] == 0
+
+
+def test_a_delta_that_nobody_named_is_below_one_in_the_rows() -> None:
+    assert safe_delta(50) == safe_delta(99_999) == 1e-5
+    for rows in (100_000, 123_456, 999_999, 1_000_000, 10_000_000):
+        assert safe_delta(rows) < 1 / rows
+        assert safe_delta(rows) >= 0.009 / rows
+        assert delta_warning(safe_delta(rows), rows) is None
+    assert "whole row" in str(delta_warning(0.01, 100))
+
+
+def test_a_delta_that_is_too_large_is_warned_of_wherever_it_is_used(tmp_path: Path) -> None:
+    frame = worlds.table(200)
+    with pytest.warns(UnderstudyWarning, match="whole row"):
+        MomentsGenerator(5.0, 0.01, random_state=0).fit(frame, schema=worlds.SCHEMA)
+
+
+def test_what_is_hopeless_is_refused_unless_one_insists() -> None:
+    frame = worlds.table(30)
+    with pytest.raises(InputError, match="anyway=true"):
+        MomentsGenerator(0.05, random_state=0).fit(frame, schema=worlds.SCHEMA)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnderstudyWarning)  # whether classes drown as well is a matter of noise
+        made = MomentsGenerator(0.05, random_state=0, unsafe_noise_seed=0, anyway=True)
+        made.fit(frame, schema=worlds.SCHEMA)
+    assert made.verdict_.grade == "lost"

@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Make, judge and verify private stand-ins of the embedded table, and a page about them, in about a minute."""
     with _progress(not as_json) as tell:
-        from understudy.demo import LIMIT, run_demo, summary
+        from understudy.demo import ALL_RELEASES, LIMIT, run_demo, summary
 
         result = run_demo(out, tell=tell)
     if as_json:
@@ -38,7 +38,9 @@ def demo(
         f"Spent: epsilon {result.spent[0]:.3g} of the {LIMIT:g} that the ledger allows: the generator and the distilled set "
         "come from one look. Every certificate verifies."
     )
+    typer.echo(f"Verdict on the synthetic rows: {result.verdict}")
     typer.echo(f"Read {result.page} in a browser: what is promised, what it cost, how good it is.")
+    typer.echo(f"All three releases together: {result.folder / ALL_RELEASES}")
     typer.echo(f"Try: understudy verify {result.made[0].folder}")
     typer.echo(f"     understudy sample {result.made[0].folder} --rows 20 --out more.csv")
 

@@ -322,7 +322,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         said = np.unique(np.asarray(self.student_.predict(shared), dtype=int))
         if len(said) == 1 and len(self.classes_) > 1:
             warnings.warn(
-                f"the student says {self.classes_[said[0]]!r} of every public row: the other classes are too rare, or the votes too "
+                f"the student says {str(self.classes_[said[0]])!r} of every public row: the other classes are too rare, or the votes too "
                 "noisy, for a classifier. Raise epsilon, give more public rows, take fewer teachers, or merge classes; to find a "
                 "rare class, draw balanced rows from `understudy synthesize` and train on those.",
                 UnderstudyWarning,
