@@ -249,9 +249,21 @@ def one_look_chosen(summary: Sequence[Row]) -> list[str]:
     return _table(["held-out accuracy in per cent", ""], rows)
 
 
+def verdict_table(summary: Sequence[Row]) -> list[str]:
+    """How often each judge was right on tables that no limit was chosen on."""
+    rows: list[list[str]] = []
+    for row in select(summary, tables="held out"):
+        said = [f"{row[f'says_{grade}']} ({row[f'right_when_{grade}']:.0%})" for grade in ("good", "thin", "lost")]
+        wrong = [f"{row['good_but_lost']}", f"{row['lost_but_good']}"]
+        rows.append([f"`{row['judge']}`", f"{row['releases']}", f"**{row['right']:.0%}**", *said, *wrong])
+    heads = ["", "releases", "right", "says good (right)", "thin (right)", "lost (right)"]
+    return _table([*heads, "good, but lost", "lost, but good"], rows)
+
+
 # Page -> mark -> the result, its table, and what makes lines of it.
 PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
     "audits": {"audits": ("audit", "summary", audits)},
+    "guides/verdict": {"verdict": ("verdict", "summary", verdict_table)},
     "methods/moments": {"moments": ("moments", "summary", moments_table)},
     **{
         f"methods/{name}": {
