@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from understudy.methods.moments.margins import code_counts, consistent
 from understudy.methods.moments.mixture import (
     Mixture,
     _along,
@@ -84,3 +85,45 @@ def test_codes_that_drown_in_the_noise_are_never_drawn() -> None:
     assert np.allclose(found.chances[:, 3], 1)
     lost = np.full((1, 5, 5), -3.0)
     assert np.isfinite(fit_mixture(lost, sizes, np.ones(1), 20.0, 20.0, components=4, steps=5, seed=0).chances).all()
+
+
+def test_every_table_of_a_column_says_how_common_its_codes_are() -> None:
+    sizes, (one, two), rng = [3, 4, 2], (30.0, 20.0), np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(size, size=2_000) for size in sizes])
+    exact = one_hot(codes, sizes).astype(np.float64).T @ one_hot(codes, sizes)
+    owner = np.repeat(np.arange(3), sizes)
+    found = []
+    for _ in range(300):
+        noise = np.triu(rng.normal(0, two, exact.shape), 1)
+        noisy = np.where(owner[:, None] == owner, np.diag(rng.normal(0, one, len(owner))), noise + noise.T) + exact
+        counts, deviation = code_counts(np.stack([noisy, np.zeros_like(noisy)]), sizes, one, two)
+        found.append(counts)
+    true = np.diagonal(exact)
+    assert np.abs(np.mean(found, axis=0) - true).max() < 4
+    # Two classes add up, of which one here has neither rows nor noise.
+    assert np.allclose(np.std(found, axis=0) * 2**0.5, deviation, rtol=0.15)
+    assert (deviation < 0.9 * one * 2**0.5).all(), "more is known than from a column's own table"
+
+
+def test_consistent_counts_are_not_negative_and_sum_to_the_rows() -> None:
+    owner = np.repeat([0, 1], [3, 2])
+    found = consistent(np.array([70.0, 50.0, -9.0, 20.0, 300.0]), np.array([0, 1, 2, 4]), owner, 100.0)
+    assert found.tolist() == [60.0, 40.0, 0.0, 0.0, 100.0]
+
+
+def test_with_few_rows_components_stay_near_the_product_of_the_columns() -> None:
+    """Independent columns: what noise seems to say of pairs must not be learnt."""
+    sizes, rng = [5, 5, 5, 5], np.random.default_rng(1)
+    shares = [np.full(5, 0.2), *(rng.dirichlet(np.full(5, 20.0)) for _ in range(3))]
+    product_of = np.concatenate(shares)
+    owner = np.repeat(np.arange(4), sizes)
+    apart = owner[:, None] != owner
+    exact = 800 * np.where(apart, np.outer(product_of, product_of), np.diag(product_of))
+    noise = np.triu(rng.normal(0, 25.0, exact.shape))
+    noisy = np.where(apart | np.eye(len(owner), dtype=bool), exact + noise + np.triu(noise, 1).T, 0.0)
+    found = fit_mixture(
+        noisy[None], sizes, np.array([800.0]), 25.0, 25.0, components=100, steps=200, seed=0, listed=np.zeros(20)
+    )
+    made = (found.chances * found.weights[0][:, None]).T @ found.chances * 800
+    assert np.abs(made - exact)[apart].mean() < 0.5 * np.abs(noisy - exact)[apart].mean()
+    assert (found.chances > 0).all(), "bins of numbers all stay"

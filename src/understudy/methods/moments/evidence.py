@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from understudy.methods.moments.axes import Axes
-from understudy.methods.moments.mixture import class_counts, class_margins
+from understudy.methods.moments.margins import class_counts, class_margins
 from understudy.privacy import Moments
 from understudy.release.verdict import ClassMeans, Evidence
 from understudy.tables.coordinates import Bins, Described

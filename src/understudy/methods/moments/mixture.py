@@ -17,6 +17,14 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
+from understudy.methods.moments.margins import code_counts, consistent
+
+# How hard components are pulled towards the product of the columns, for one row for one of the noise on a cell, and the
+# limits of it; chosen on adult's validation rows, all of them and thinned, and on fair, nafld1, colon and anes96.
+_PULL = 30.0
+_PULLS = (0.05, 1.0)
+_BACK = 0.1
+
 
 @dataclass(frozen=True)
 class Mixture:
@@ -61,63 +69,34 @@ def one_hot(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
     return made
 
 
-def class_counts(tables: np.ndarray, sizes: Sequence[int], one: float, two: float) -> np.ndarray:
-    """The rows of each class: every table of a class sums to them, and all the sums are averaged by their noise."""
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    total = weight = 0.0
-    for i, size in enumerate(sizes):
-        here = slice(starts[i], starts[i + 1])
-        total = total + tables[:, here, here].sum(axis=(1, 2)) / (size * one**2)
-        weight += 1 / (size * one**2)
-        for j in range(i + 1, len(sizes)):
-            there = slice(starts[j], starts[j + 1])
-            total = total + tables[:, here, there].sum(axis=(1, 2)) / (size * sizes[j] * two**2)
-            weight += 1 / (size * sizes[j] * two**2)
-    return np.asarray(total / weight)
-
-
-def class_margins(tables: np.ndarray, sizes: Sequence[int], one: float, two: float) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of each class and code, and their noise: every table of a column tells them, averaged by its noise."""
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    margins = np.zeros((len(tables), starts[-1]))
-    sigma = np.zeros(starts[-1])
-    for i in range(len(sizes)):
-        here = slice(starts[i], starts[i + 1])
-        total, weight = np.diagonal(tables[:, here, here], axis1=1, axis2=2) / one**2, 1 / one**2
-        for j in range(len(sizes)):
-            if j != i:
-                precision = 1 / (sizes[j] * max(two, 1e-9) ** 2)
-                total = total + tables[:, here, starts[j] : starts[j + 1]].sum(axis=2) * precision
-                weight += precision
-        margins[:, here], sigma[here] = total / weight, weight**-0.5
-    return margins, sigma
-
-
 def fit_mixture(
     tables: np.ndarray, sizes: Sequence[int], counts: np.ndarray, one: float, two: float, *, components: int,
-    steps: int, seed: int, decay: float = 0.01, learning_rate: float = 0.1, least: float = 2.0,
+    steps: int, seed: int, listed: np.ndarray | None = None, learning_rate: float = 0.1, least: float = 2.0,
 ) -> Mixture:  # fmt: skip
     """The mixture whose tables are nearest to the noisy ones, each cell's error measured by its noise.
 
-    `one` and `two` are the noise's standard deviations on one-way (the diagonal) and two-way cells. `decay` pulls
-    components towards the uniform product, which keeps them from learning the noise. A code whose count in all classes
-    together is below `least` deviations of its noise is never drawn: most such codes stand for no row at all, and a
-    column that is constant in the table should be so in the rows.
+    `one` and `two` are the noise's standard deviations on one-way (the diagonal) and two-way cells. Components are pulled
+    towards the product of the columns' counts, the more so the fewer rows there are for the noise: that keeps them from
+    learning it. `listed` says which codes are categories (all, if left out): one whose count in all classes together is below `least`
+    deviations of its noise is never drawn. Most such codes stand for no row at all, and a column that is constant in the
+    table should be so in the rows. Bins of numbers were made to hold about the same number of rows, and all of them stay.
     """
     everyone = np.repeat(np.arange(len(sizes)), sizes)
-    single = np.diagonal(tables, axis1=1, axis2=2).astype(np.float64)
-    kept = _standing(single.sum(axis=0), least * one * len(tables) ** 0.5, everyone)
-    owner, diagonal = everyone[kept], single[:, kept]
+    known, deviation = code_counts(tables, sizes, one, two)
+    kept = _standing(known, (least if listed is None else np.where(listed, least, 0.0)) * deviation, everyone)
+    owner, diagonal = everyone[kept], np.diagonal(tables, axis1=1, axis2=2)[:, kept]
+    # A code that was lowered to nothing may come back.
+    pooled = np.maximum(consistent(known, kept, everyone, counts.sum())[kept], _BACK * deviation[kept])
+    centre = np.log(pooled / np.bincount(owner, pooled)[owner])
     rng = np.random.default_rng(seed)
-    pooled = np.maximum(diagonal, 1.0).sum(axis=0)
-    pooled = pooled / np.bincount(owner, pooled)[owner]
-    logits = (np.log(pooled) + rng.normal(0, 0.5, (components, len(owner)))).T
+    logits = (centre + rng.normal(0, 0.5, (components, len(owner)))).T
     # Arrays of NumPy until here: each step outside of `_fit` would be compiled by itself.
     start = {"logits": np.float32(logits), "weights": np.float32(rng.normal(0, 0.5, (len(tables), components)))}
     apart = tables[:, kept][:, :, kept] * (owner[:, None] != owner[None, :])
+    pull = float(np.clip(_PULL * two / counts.sum(), *_PULLS))
     found = _fit(
-        start, np.float32(apart), np.float32(diagonal), np.float32(counts), owner,
-        _padded(np.bincount(owner).tolist()), len(sizes), steps, learning_rate, decay, float(one), max(float(two), 1e-9),
+        start, np.float32(apart), np.float32(diagonal), np.float32(counts), owner, np.float32(centre),
+        _padded(np.bincount(owner).tolist()), len(sizes), steps, learning_rate, pull, float(one), max(float(two), 1e-9),
     )  # fmt: skip
     chances = np.zeros((components, len(everyone)))
     chances[:, kept] = np.asarray(found["chances"], np.float64).T
@@ -125,7 +104,7 @@ def fit_mixture(
     return Mixture(chances, weights, tuple(int(size) for size in sizes))
 
 
-def _standing(totals: np.ndarray, least: float, owner: np.ndarray) -> np.ndarray:
+def _standing(totals: np.ndarray, least: np.ndarray, owner: np.ndarray) -> np.ndarray:
     """The places of the codes whose noisy count stands out, and of the most frequent one of each column."""
     top = np.full(owner[-1] + 1, -np.inf)
     np.maximum.at(top, owner, totals)
@@ -182,10 +161,10 @@ def _overlaps(chances: Array, padded: Sequence[Array]) -> Array:
     return (chances.T @ chances) ** 2 - sum(jnp.sum(each**2, axis=0) for each in own)
 
 
-@partial(jax.jit, static_argnums=(6, 7))
+@partial(jax.jit, static_argnums=(7, 8))
 def _fit(
-    start: dict[str, Any], tables: Any, diagonal: Any, counts: Any, owner: Any, padded: list[Any],
-    columns: int, steps: int, learning_rate: float, decay: float, one: float, two: float,
+    start: dict[str, Any], tables: Any, diagonal: Any, counts: Any, owner: Any, centre: Any, padded: list[Any],
+    columns: int, steps: int, learning_rate: float, pull: float, one: float, two: float,
 ) -> dict[str, Array]:  # fmt: skip
     def loss(parameters: dict[str, Array]) -> Array:
         chances = _chances(parameters["logits"], owner, columns)
@@ -195,7 +174,7 @@ def _fit(
         # Each pair of columns stands in both triangles, hence the 4.
         off = (fitted - 2 * jnp.sum(weights * _along(chances, tables))) / (4 * two**2)
         on = jnp.sum((weights @ chances.T - diagonal) ** 2) / (2 * one**2)
-        return off + on + decay * jnp.sum(parameters["logits"] ** 2)
+        return off + on + pull * jnp.sum((parameters["logits"] - centre[:, None]) ** 2)
 
     optimiser = optax.adam(optax.cosine_decay_schedule(learning_rate, steps), b2=0.99)
 

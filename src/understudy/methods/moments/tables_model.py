@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from understudy.methods.moments.label_model import LabelModel, Triples, fit_label_model, halves, signs
-from understudy.methods.moments.mixture import Mixture, class_counts, fit_mixture
+from understudy.methods.moments.margins import class_counts
+from understudy.methods.moments.mixture import Mixture, fit_mixture
 from understudy.methods.moments.plan import TablesPlan
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import Budget
@@ -97,7 +98,9 @@ def learn(
     counts = np.maximum(class_counts(tables, bins.sizes, one, two), 1.0)
     hidden = np.flatnonzero(counts < _STANDS_OUT * one)
     ratio = class_ratio(counts, hidden)
-    mixture = fit_mixture(tables, bins.sizes, counts, one, two, components=components, steps=steps, seed=seed)
+    mixture = fit_mixture(
+        tables, bins.sizes, counts, one, two, listed=_listed(bins), components=components, steps=steps, seed=seed
+    )
     if 0 < len(hidden) < len(counts):
         # What the tables of such a class say is noise: it is given what the others have in common.
         seen = np.setdiff1d(np.arange(len(counts)), hidden)
@@ -108,3 +111,11 @@ def learn(
     if relabel and len(ratio) > 1:
         labels = fit_label_model(mixture, ratio, tables, two, triples, rows=_LABEL_ROWS, seed=seed)
     return TablesModel(bins, mixture, labels, ratio, hidden.tolist() if len(counts) > 1 else [])
+
+
+def _listed(bins: Bins) -> np.ndarray:
+    """Which codes are categories, or a missing value: not bins that were made to hold about the same number of rows."""
+    listed = np.repeat([not column.ordered for column in bins.columns], bins.sizes)
+    ends = np.cumsum(bins.sizes) - 1
+    listed[ends[[column.nullable for column in bins.columns]]] = True
+    return listed
