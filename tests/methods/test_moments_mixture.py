@@ -76,7 +76,7 @@ def test_a_mixture_is_found_again() -> None:
 
 def test_codes_that_drown_in_the_noise_are_never_drawn() -> None:
     sizes = [3, 2]
-    single = np.array([[500.0, 30.0, 480.0, 1010.0, -20.0]])
+    single = np.array([[510.0, 15.0, 485.0, 1010.0, -20.0]])
     tables = np.zeros((1, 5, 5))
     tables[0][np.diag_indices(5)] = single
     tables[0, :3, 3] = tables[0, 3, :3] = single[0, :3]

@@ -71,7 +71,7 @@ def one_hot(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 
 def fit_mixture(
     tables: np.ndarray, sizes: Sequence[int], counts: np.ndarray, one: float, two: float, *, components: int,
-    steps: int, seed: int, listed: np.ndarray | None = None, learning_rate: float = 0.1, least: float = 2.0,
+    steps: int, seed: int, listed: np.ndarray | None = None, learning_rate: float = 0.1, least: float = 1.0,
 ) -> Mixture:  # fmt: skip
     """The mixture whose tables are nearest to the noisy ones, each cell's error measured by its noise.
 

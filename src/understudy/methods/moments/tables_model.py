@@ -14,6 +14,7 @@ from understudy.methods.moments.label_model import LabelModel, Triples, fit_labe
 from understudy.methods.moments.margins import class_counts
 from understudy.methods.moments.mixture import Mixture, fit_mixture
 from understudy.methods.moments.plan import TablesPlan
+from understudy.methods.moments.relations import Relations, find_relations
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import Budget
 from understudy.release.arrays import fitting
@@ -36,12 +37,13 @@ class TablesModel:
     labels: LabelModel | None
     ratio: np.ndarray
     hidden: list[int] = field(default_factory=list)
+    relations: Relations | None = None
 
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """`n` rows of cells and their classes; all of class `wanted` if that is given."""
         if wanted is None:
             classes = rng.choice(len(self.ratio), size=n, p=self.ratio)
-            codes = self.mixture.draw(classes, rng)
+            codes = self._mended(self.mixture.draw(classes, rng), rng)
             if self.labels is not None:
                 classes = self.labels.draw(codes, rng)
         else:
@@ -52,16 +54,23 @@ class TablesModel:
     def _given(self, n: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
         """Codes of one class: the mixture's, picked anew by how much likelier the label model finds them."""
         if self.labels is None:
-            return self.mixture.draw(np.full(n, wanted), rng)
-        codes = self.mixture.draw(np.full(n * _CANDIDATES, wanted), rng)
+            return self._mended(self.mixture.draw(np.full(n, wanted), rng), rng)
+        codes = self._mended(self.mixture.draw(np.full(n * _CANDIDATES, wanted), rng), rng)
         weight = self.labels.chances(codes)[:, wanted] / self.mixture.posterior(codes, self.ratio)[:, wanted]
         return codes[rng.choice(len(codes), size=n, p=weight / weight.sum())]
+
+    def _mended(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        if self.relations is None:
+            return codes
+        return self.relations.mended(codes, self.mixture, self.ratio @ self.mixture.weights, rng)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What a bundle keeps."""
         found = {"chances": self.mixture.chances, "weights": self.mixture.weights, "ratio": self.ratio}
         if self.labels is not None:
             found |= self.labels.arrays()
+        if self.relations is not None:
+            found |= self.relations.arrays()
         return found
 
     @classmethod
@@ -72,7 +81,8 @@ class TablesModel:
         chances = fitting(arrays, "chances", None, sum(sizes), least=0.0)
         weights = fitting(arrays, "weights", len(ratio), len(chances), shares=True)
         labels = LabelModel.from_arrays(arrays, sizes, len(ratio)) if "effects" in arrays else None
-        return cls(bins, Mixture(chances, weights, sizes), labels, ratio / ratio.sum())
+        relations = Relations.from_arrays(arrays, sizes)
+        return cls(bins, Mixture(chances, weights, sizes), labels, ratio / ratio.sum(), relations=relations)
 
 
 def measure(
@@ -110,7 +120,8 @@ def learn(
     labels = None
     if relabel and len(ratio) > 1:
         labels = fit_label_model(mixture, ratio, tables, two, triples, rows=_LABEL_ROWS, seed=seed)
-    return TablesModel(bins, mixture, labels, ratio, hidden.tolist() if len(counts) > 1 else [])
+    relations = find_relations(tables, bins.sizes, one, two)
+    return TablesModel(bins, mixture, labels, ratio, hidden.tolist() if len(counts) > 1 else [], relations)
 
 
 def _listed(bins: Bins) -> np.ndarray:
