@@ -19,6 +19,7 @@ WORLDS = {"table": worlds.TABLES, "images": worlds.PICTURES}
 
 # What a method may let out instead of what it does by default.
 OTHERS: dict[str, tuple[dict[str, Any], ...]] = {
+    "moments": ({"model": "tables"}, {"model": "both"}),
     "gpate": ({"aggregator": "signs"}, {"aggregator": "votes"}),
     "pategan": ({"aggregator": "comparisons"}, {"aggregator": "votes"}, {"aggregator": "votes", "ballot": "gnmax"}),
 }

@@ -268,11 +268,17 @@ def test_models_are_chosen_from_public_sizes() -> None:
 
     mixed = [Described(f"x{i}", "number" if i else "categorical") for i in range(7)]
     assert choose(30_000, mixed, 2, 1.0, 1e-5) == "tables"
-    assert choose(1000, mixed, 2, 1.0, 1e-5) == "gaussian"
-    assert choose(10**6, [Described("a", "number"), Described("b", "number")], 2, 1.0, 1e-5) == "gaussian"
+    assert choose(1000, mixed, 2, 1.0, 1e-5) == "tables"
+    assert choose(200, mixed, 2, 1.0, 1e-5) == "gaussian"
+    numbers = [Described(f"x{i}", "number") for i in range(7)]
+    assert choose(1000, numbers, 2, 1.0, 1e-5) == "gaussian"
+    assert choose(10_000, numbers, 2, 1.0, 1e-5) == "tables"
+    assert choose(30_000, numbers, 2, 1.0, 1e-5) == "both"
+    # Bins of a number are of about one size, and without a target there is one class.
+    assert choose(30_000, numbers, 2, 1.0, 1e-5, listed=False) == choose(30_000, numbers, 1, 1.0, 1e-5) == "tables"
 
 
-@pytest.mark.parametrize("model", ["gaussian", "tables"])
+@pytest.mark.parametrize("model", ["gaussian", "tables", "both"])
 def test_odd_columns(model: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     n = 1500

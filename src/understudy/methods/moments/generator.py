@@ -17,11 +17,13 @@ from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.moments import plan as planning
 from understudy.methods.moments import tables_model
 from understudy.methods.moments.axes import Axes
+from understudy.methods.moments.both_models import BothModels, common_classes
 from understudy.methods.moments.evidence import tables_evidence
 from understudy.methods.moments.gaussian_model import GaussianModel, look
+from understudy.methods.moments.label_model import Triples
 from understudy.methods.moments.sampling import MomentsModel
 from understudy.methods.moments.space import buy
-from understudy.methods.moments.targets import Target, number_classes, target_of
+from understudy.methods.moments.targets import Target, class_ratio, number_classes, target_of
 from understudy.release.generator import Learnt, TableGenerator
 from understudy.release.intake import Intake
 from understudy.release.settings import Settings, one_of, or_none, positive, setting, share, truth, whole
@@ -49,7 +51,8 @@ class MomentsGenerator(TableGenerator):
     """Synthetic tables from one look. Fitted: `certificate_` and `schema_` are public, and so is everything else.
 
     - `model`: "tables" (all two-way tables of binned columns, class by class; for many rows), "gaussian" (means and
-      second moments; for few rows or many columns), or "auto", which chooses from the public sizes.
+      second moments; for few rows or many columns), "both" (rare classes from "gaussian", common ones from "tables"), or
+      "auto", which chooses from the public sizes.
     - `bins`: about so many bins for each numeric column; `target_bins` for a target that is a number.
     - `anyway`: go on where so few rows would drown in the noise, instead of refusing before anything is spent.
     - `fitting`: what is done with the released tables, for free.
@@ -61,7 +64,7 @@ class MomentsGenerator(TableGenerator):
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))
     _: KW_ONLY
-    model: Literal["auto", "tables", "gaussian"] = setting("auto", one_of("auto", "tables", "gaussian"))
+    model: Literal["auto", "tables", "gaussian", "both"] = setting("auto", one_of("auto", "tables", "gaussian", "both"))
     bins: int = setting(20, whole(2))
     target_bins: int = setting(8, whole(2))
     anyway: bool = setting(False, truth())
@@ -84,8 +87,10 @@ class MomentsGenerator(TableGenerator):
             classes, n_classes = number_classes(cells[:, at], goal.column.marginal, self.target_bins)
         kind = self.model
         if kind == "auto":
-            kind = planning.choose(len(rows), goal.features.columns, n_classes, rows.budget.epsilon, rows.budget.delta)
-        learn = self._learn_tables if kind == "tables" else self._learn_gaussian
+            kind = planning.choose(
+                len(rows), goal.features.columns, n_classes, rows.budget.epsilon, rows.budget.delta, listed=goal.listed
+            )
+        learn = {"tables": self._learn_tables, "gaussian": self._learn_gaussian, "both": self._learn_both}[kind]
         model, facts, evidence = learn(rows, cells, classes, n_classes, goal)
         drowned = _drowned(model.hidden, goal)
         facts = {
@@ -126,9 +131,8 @@ class MomentsGenerator(TableGenerator):
         fitted = tables_model.learn(
             noisy, triples, bins, plan, components=how.components, steps=how.steps, relabel=relabel, seed=rows.seed
         )
-        one, two = plan.pairs.sigmas(len(bins.sizes))
-        noise = {"one_way": one, "two_way": two} | ({"parities": triples.sigma} if triples is not None else {})
-        return fitted, {"noise": noise}, tables_evidence(noisy, bins, one, two)
+        sigmas = plan.pairs.sigmas(len(bins.sizes))
+        return fitted, {"noise": _noise(plan, triples, len(bins.sizes))}, tables_evidence(noisy, bins, *sigmas)
 
     def _learn_gaussian(
         self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target
@@ -139,6 +143,30 @@ class MomentsGenerator(TableGenerator):
         planned = planning.plan_gaussian(rows.budget, len(axes.numbers), len(rows), axes.width, located=located)
         fitted, looked, evidence = look(cells, classes, n_classes, axes, planned, rows.budget, rows.chances(8))
         return fitted, {"axes": axes.width, "noise": asdict(planned), **looked}, evidence
+
+    def _learn_both(
+        self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target
+    ) -> tuple[BothModels, dict[str, Any], Evidence]:
+        """Touches private data: the looks of both models."""
+        bins, axes = goal.features.bins(self.bins), Axes(goal.features.columns, len(rows))
+        relabel, located = self.fitting.relabel and goal.listed, any(axis.curved for axis in axes.axes)
+        sizes = len(bins.sizes), len(axes.numbers), len(rows), axes.width
+        labelled = relabel and n_classes > 1
+        tables, gaussian = planning.plan_both(rows.budget, *sizes, labelled=labelled, located=located)
+        noisy, triples = tables_model.measure(cells, classes, n_classes, bins, tables, rows.budget)
+        rare, looked, told = look(cells, classes, n_classes, axes, gaussian, rows.budget, rows.chances(8))
+        common, counts = common_classes(noisy, bins, tables)
+        how = self.fitting
+        often = tables_model.learn(
+            noisy[common], triples and triples.of(common), bins, tables,
+            components=how.components, steps=how.steps, relabel=relabel, seed=rows.seed,
+        )  # fmt: skip
+        hidden = np.setdiff1d(np.array(rare.hidden, dtype=np.int64), common)
+        fitted = BothModels(often, rare, common, class_ratio(counts, hidden), hidden.tolist())
+        noise = {"tables": _noise(tables, triples, len(bins.sizes)), "gaussian": asdict(gaussian)}
+        # Columns and pairs are those of the common classes; what tells the rare ones apart are their means.
+        evidence = replace(tables_evidence(noisy, bins, *tables.pairs.sigmas(len(bins.sizes))), classes=told.classes)
+        return fitted, {"axes": axes.width, "noise": noise, **looked, "classes_from_tables": len(common)}, evidence
 
     # ---- the release ---------------------------------------------------------------------------------------------
 
@@ -159,7 +187,15 @@ class MomentsGenerator(TableGenerator):
             bins = goal.features.bins(self.bins)
             return MomentsModel(tables_model.TablesModel.from_arrays(arrays, bins, classes), goal)
         axes = Axes(goal.features.columns, self.coordinates_.rows)
+        if facts["model"] == "both":
+            both = BothModels.from_arrays(arrays, goal.features.bins(self.bins), axes, classes)
+            return MomentsModel(both, goal)
         return MomentsModel(GaussianModel.from_arrays(arrays, axes, classes), goal)
+
+
+def _noise(plan: planning.TablesPlan, triples: Triples | None, columns: int) -> dict[str, float]:
+    one, two = plan.pairs.sigmas(columns)
+    return {"one_way": one, "two_way": two} | ({"parities": triples.sigma} if triples is not None else {})
 
 
 def _drowned(hidden: list[int], goal: Target) -> dict[str, Any]:

@@ -10,7 +10,7 @@ a number for each of the pair's cells as well; where the released parities say s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -126,6 +126,10 @@ class Triples:
     high: np.ndarray
     total: float
     """The rows of all classes, by the released tables."""
+
+    def of(self, classes: np.ndarray) -> Triples | None:
+        """Those of some classes alone; None where there is one, which needs no telling apart."""
+        return replace(self, sums=self.sums[classes]) if len(classes) > 1 else None
 
 
 def halves(single: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
