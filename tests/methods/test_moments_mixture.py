@@ -92,7 +92,7 @@ def test_every_table_of_a_column_says_how_common_its_codes_are() -> None:
     codes = np.column_stack([rng.integers(size, size=2_000) for size in sizes])
     exact = one_hot(codes, sizes).astype(np.float64).T @ one_hot(codes, sizes)
     owner = np.repeat(np.arange(3), sizes)
-    found = []
+    found, deviation = [], np.zeros(len(owner))
     for _ in range(300):
         noise = np.triu(rng.normal(0, two, exact.shape), 1)
         noisy = np.where(owner[:, None] == owner, np.diag(rng.normal(0, one, len(owner))), noise + noise.T) + exact
