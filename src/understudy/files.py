@@ -38,12 +38,12 @@ def check_writable(path: str | os.PathLike[str]) -> Path:
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary name in the same folder; renamed to `path` at the end, removed if anything fails."""
     path = check_writable(path)
-    _remove_drafts(path)
     temporary = _beside(path)
     handle = -1
     try:
-        handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        _is_free(handle)  # held until it is whole: a draft that nobody holds was left by a process that died
+        with _drafting(path):
+            handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            _is_free(handle)  # held until it is whole: a draft that nobody holds was left by a process that died
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
@@ -59,12 +59,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """A temporary folder beside `path`, which may be there if it is empty; renamed to it at the end, removed if anything fails."""
-    _remove_drafts(path)
     draft = _beside(path)
-    draft.mkdir(0o700)
-    handle = os.open(draft, os.O_RDONLY)
-    try:
+    with _drafting(path):
+        draft.mkdir(0o700)
+        handle = os.open(draft, os.O_RDONLY)
         _is_free(handle)
+    try:
         yield draft
         umask = os.umask(0)
         os.umask(umask)
@@ -77,6 +77,23 @@ def whole_folder(path: Path) -> Iterator[Path]:
     finally:
         shutil.rmtree(draft, ignore_errors=True)
         os.close(handle)
+
+
+@contextmanager
+def _drafting(path: Path) -> Iterator[None]:
+    """Drafts are removed, made and held by one process at a time: one that is not held yet was not left by a dead process."""
+    handle = -1
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        handle = os.open(path.absolute().parent, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        _remove_drafts(path)
+        yield
+    finally:
+        if handle >= 0:
+            os.close(handle)
 
 
 def _remove_drafts(path: Path) -> None:
