@@ -46,6 +46,7 @@ PAGES: dict[str, dict[str, str]] = {
         "coordinates": "coordinates:BENCHMARK",
         "verdict": "verdict:BENCHMARK",
         "interactions": "interactions:BENCHMARK",
+        "any-table": "any_table:BENCHMARK",
         "faults": "faults:BENCHMARK",
         "fuzz": "fuzz:BENCHMARK",
         "demo": "demo:BENCHMARK",

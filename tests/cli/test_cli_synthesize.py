@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
@@ -211,3 +213,20 @@ def test_folders_of_others_are_left_alone(
     assert code == 2
     assert "thesis.txt" in err
     assert kept.exists()
+
+
+def test_a_column_that_drowned_is_left_empty_and_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """It used to be drawn from the whole ladder of possible bounds: an age of -10222418."""
+    rng = np.random.default_rng(0)
+    pd.DataFrame(
+        {"sick": rng.integers(0, 2, 600), "age": rng.integers(0, 90, 600), "name": [f"n{i}" for i in range(600)]}
+    ).to_csv(tmp_path / "few.csv", index=False)
+    made = tmp_path / "made.csv"
+    data = tmp_path / "few.csv"
+    code, out, err = run(capsys, "synthesize", data, "--epsilon", 2, "--target", "sick", "--out", made)
+    assert code == 0, err
+    assert "Could not be learnt, and left empty: name" in " ".join(out.split())
+    rows: Any = read_table(made)
+    assert list(rows.columns) == ["sick", "age", "name"]
+    assert rows["name"].isna().all()
+    assert run(capsys, "verify", str(made) + ".release")[0] == 0

@@ -213,6 +213,7 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, u
         "iterations": certificate.body["release"].get("iterations_done"),
         "interrupted": generator.interrupted_,
         "unsafe": list(certificate.unsafe),
+        "not_learnt": certificate.body["release"].get("not_learnt", []),
     }
     judged = {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
     judged["check"] = certificate.body["release"].get("check")
@@ -224,6 +225,11 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, u
         typer.echo(
             f"Stopped by you. What was made so far is released and paid for; `--resume` with other --out and "
             f"--bundle, and --workspace {private}, would finish it at no further cost."
+        )
+    if absent := summary["not_learnt"]:
+        typer.echo(
+            f"Could not be learnt, and left empty: {', '.join(absent)}. Nothing stood out of the noise; what a schema or "
+            "--public-sample says of them costs nothing, and a larger --epsilon shows more."
         )
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)

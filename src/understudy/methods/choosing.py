@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 from understudy.errors import BudgetExceeded, InputError
 from understudy.methods.measured import Reached, nearest
-from understudy.methods.moments.space import SHARE, plan_features
+from understudy.methods.moments.plan import multiplier
+from understudy.methods.moments.space import plan_features
 from understudy.methods.sizing import HOPELESS, clearness, direction_sizes
 from understudy.privacy import Budget
-from understudy.privacy.calibration import smallest_noise
-from understudy.privacy.events import GaussianEvent, check_count, check_delta, check_positive
+from understudy.privacy.events import check_count, check_delta, check_positive
 from understudy.release.preflight import delta_warning, safe_delta
 from understudy.tables import Column, Schema
 from understudy.tables.coordinates.known import known_from
@@ -143,7 +143,10 @@ def advise(
         choices += [_distilled(facts, schema_file, target), _pate(facts, public_rows, target)]
     choices.append(_gpate(facts, schema_file, target))
     plan = plan_features(known_from(schema), rows, epsilon, delta)
-    coordinates = None if plan is None else {"share_of_precision": SHARE, **plan.to_dict()}
+    coordinates = None
+    if plan is not None:
+        share = (multiplier(epsilon, delta) / plan.noise) ** 2
+        coordinates = {"share_of_precision": round(share, 4), **plan.to_dict()}
     warnings = tuple(_warnings(facts, schema, choices, public_rows))
     return Advice(facts, tuple(choices), warnings, coordinates, _measured(facts))
 
@@ -152,10 +155,10 @@ def _measured(facts: Facts) -> Reached | None:
     """By the noise on a class mean, of which the rest follows; tables without a class were not measured."""
     if facts.classes == 1:
         return None
-    multiplier = cache(lambda epsilon: _multiplier(epsilon, facts.delta))
+    noise = cache(lambda epsilon: multiplier(epsilon, facts.delta))
     return nearest(
-        _class_noise(multiplier(facts.epsilon), facts.width, facts.classes, facts.rows),
-        lambda one: _class_noise(multiplier(one.epsilon), one.width, 2, one.rows),
+        _class_noise(noise(facts.epsilon), facts.width, facts.classes, facts.rows),
+        lambda one: _class_noise(noise(one.epsilon), one.width, 2, one.rows),
     )
 
 
@@ -165,15 +168,11 @@ def mean_noise(facts: Facts, epsilon: float) -> float:
     One Gaussian release at (epsilon, delta) of a sum of rows clipped to norm sqrt(width) standard deviations, divided by
     the rows of that class.
     """
-    return _multiplier(epsilon, facts.delta) * math.sqrt(facts.width) / (facts.rarest * facts.rows)
+    return multiplier(epsilon, facts.delta) * math.sqrt(facts.width) / (facts.rarest * facts.rows)
 
 
-def _multiplier(epsilon: float, delta: float) -> float:
-    return smallest_noise(lambda s: [GaussianEvent(s)], epsilon, delta, tolerance=1e-3)
-
-
-def _class_noise(multiplier: float, width: int, classes: int, rows: int) -> float:
-    return multiplier * math.sqrt(width) * classes / rows
+def _class_noise(noise: float, width: int, classes: int, rows: int) -> float:
+    return noise * math.sqrt(width) * classes / rows
 
 
 def _outlook(facts: Facts) -> tuple[Outlook, str]:

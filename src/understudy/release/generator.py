@@ -154,6 +154,8 @@ class TableGenerator(Estimator):
         schema = replace(schema, aside=() if rows.declared is None else rows.declared.aside)
         self._ready(learnt.model, learnt.facts, schema)
         facts = {**learnt.facts, "rows": len(rows), "schema_estimated": rows.estimated}
+        if self.coordinates_ is not None and self.coordinates_.empty:
+            facts["not_learnt"] = self.coordinates_.empty
         if learnt.verdict is not None:
             facts["verdict"] = learnt.verdict.to_dict()
         if check is not None:

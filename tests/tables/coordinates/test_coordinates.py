@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -210,17 +211,46 @@ def test_a_file_without_types_is_read_by_its_cells() -> None:
     assert {column.kind for column in declared} == {"categorical"}
 
 
-def test_what_drowns_is_generic_and_says_so() -> None:
+def test_what_drowns_is_left_empty_and_says_so() -> None:
     # One column in a hundred is found where nothing is: the noise is fixed, so that none is here.
     made = Coordinates.release(small_table(40), None, Budget(0.01, 1e-6, unsafe_noise_seed=2), target="class")
     income, ward = made["income"], made["ward"]
     assert not income.found
-    assert len(set(income.mass)) == 1
+    assert income.bounds == (0, 0)
     assert ward.labels == ("other",)
+    assert {"income", "ward"} <= set(made.empty)
     made.schema.require_complete()
+    rows = made.settled(small_table(40), np.random.default_rng(0))
+    assert np.all(rows[["income", "ward"]].isna())
     bounded = Schema((Column("income", "continuous", bounds=(0, 1e5)),))
     even = Coordinates.release(small_table(40), bounded, Budget(0.01, 1e-6), target="class")["income"]
     assert even.bounds[1] == pytest.approx(1e5)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [((0, 1), "categorical"), (range(10), "categorical"), ((-1, 1), "categorical"), (range(18, 90), "number")],
+)
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_target_of_whole_numbers_is_a_class_where_they_are_small(values: Any, kind: str, typed: bool) -> None:
+    frame = pd.DataFrame({"y": np.resize(np.array(values), 4000), "x": np.arange(4000) % 7})
+    frame = frame if typed else frame.astype("str")
+    made = Coordinates.release(frame, None, Budget(1.0, 1e-6, unsafe_noise_seed=1), target="y", typed=typed)
+    assert made["y"].kind == kind
+    if kind == "categorical":
+        assert made["y"].labels == tuple(sorted(values))
+    else:
+        assert 0 <= made["y"].bounds[0] <= 22
+        assert 85 <= made["y"].bounds[1] <= 110
+    assert made.schema.target == "y"
+
+
+def test_a_target_that_drowned_is_none_and_the_rest_is_learnt() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"y": rng.normal(size=60) * 10.0 ** rng.integers(-3, 9, 60), "x": rng.integers(0, 2, 60)})
+    made = Coordinates.release(frame, None, Budget(0.5, 1e-6, unsafe_noise_seed=1), target="y")
+    assert "y" in made.empty
+    assert made.schema.target is None
 
 
 @given(

@@ -87,7 +87,9 @@ def counts(**given: float) -> np.ndarray:
         (counts(TRUTH=990, TEXT=-5), "boolean", None),
         (counts(ONES=500, TEXT=400), "categorical", None),
         (counts(CODE=500, ONES=450), "categorical", None),
-        (counts(MISSING=1000), "number", 0.0),
+        (counts(MISSING=1000), "number", 1.0),
+        (counts(HUNDREDTHS=9, TENTHS=8), "number", 0.001),
+        (counts(FREE=15), "number", 0.0),
     ],
 )
 def test_the_kind_and_the_grid_follow_from_the_noisy_counts(noisy: np.ndarray, kind: str, step: float | None) -> None:
@@ -95,6 +97,7 @@ def test_the_kind_and_the_grid_follow_from_the_noisy_counts(noisy: np.ndarray, k
     assert (found.kind, found.step) == (kind, step)
 
 
-def test_a_whole_number_target_is_a_class() -> None:
-    assert decide(Known("x", "number", target=True), counts(ONES=900), 5.0, 1000).kind == "categorical"
-    assert decide(Known("x", "number", target=True), counts(FREE=900), 5.0, 1000).kind == "number"
+def test_a_whole_number_target_may_be_a_class() -> None:
+    assert decide(Known("x", "number", target=True), counts(ONES=900), 5.0, 1000).classes
+    assert not decide(Known("x", "number", target=True), counts(FREE=900), 5.0, 1000).classes
+    assert not decide(Known("x", "number"), counts(ONES=900), 5.0, 1000).classes

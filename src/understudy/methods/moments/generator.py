@@ -53,7 +53,7 @@ class MomentsGenerator(TableGenerator):
     - `model`: "tables" (all two-way tables of binned columns, class by class; for many rows), "gaussian" (means and
       second moments; for few rows or many columns), "both" (rare classes from "gaussian", common ones from "tables"), or
       "auto", which chooses from the public sizes.
-    - `bins`: about so many bins for each numeric column; `target_bins` for a target that is a number.
+    - `bins`: about so many bins for each numeric column; `target_bins` at most for a target that is a number.
     - `anyway`: go on where so few rows would drown in the noise, instead of refusing before anything is spent.
     - `fitting`: what is done with the released tables, for free.
     """
@@ -84,7 +84,8 @@ class MomentsGenerator(TableGenerator):
         cells = cells[:, goal.kept]
         if goal.column is not None and goal.number is not None and not goal.listed:
             at = goal.kept.index(goal.number)
-            classes, n_classes = number_classes(cells[:, at], goal.column.marginal, self.target_bins)
+            bins = planning.number_bins(len(rows), rows.budget.epsilon, rows.budget.delta, self.target_bins)
+            classes, n_classes = number_classes(cells[:, at], goal.column.marginal, bins)
         kind = self.model
         if kind == "auto":
             kind = planning.choose(

@@ -125,6 +125,11 @@ def choose(
     return "both" if numbers_only and listed and n_classes > 1 and rows >= _MAY_BE_RARE * noise else "tables"
 
 
+def number_bins(rows: int, epsilon: float, delta: float, most: int) -> int:
+    """How many classes a target that is a number is cut into: each must hold far more rows than the noise on a count."""
+    return min(max(int(rows / (_ENOUGH * multiplier(epsilon, delta))), 2), most)
+
+
 def multiplier(epsilon: float, delta: float) -> float:
     """The noise multiplier of one Gaussian release that takes all of the budget."""
     return smallest_noise(lambda n: [GaussianEvent(n)], epsilon, delta, tolerance=_TOLERANCE)

@@ -17,7 +17,11 @@ from understudy.tables.coordinates.plan import DELTA_SHARE
 
 # The parts of the precision that coordinates take: those of the features, and those of a target that nobody declared.
 SHARE = 0.07
-TARGET_SHARE = 0.03
+TARGET_SHARE = 0.08
+# Of few rows they take more, up to these parts: a column that drowns is lost, and so is a class. Chosen on Pima and the small
+# tables of `benchmarks/any_table.py`: what one count must stand out by, in deviations of the noise, if it holds all rows.
+_MOST, _TARGET_MOST = 0.3, 0.2
+_STANDS_OUT, _TARGET_STANDS_OUT = 40.0, 60.0
 # With a complete schema they are bought from so many rows for one of the noise on a count on.
 _ENOUGH = 60.0
 
@@ -33,12 +37,22 @@ def buy(rows: Intake, *, counted: bool = False) -> Coordinates:
     columns = {column.name: declared(column) for column in known if column.settled or column.complete}
     whole = multiplier(rows.budget.epsilon, rows.budget.delta)
     goal = [column for column in known if column.target and (counted or column.name not in columns)]
-    columns |= _bought(rows, goal, whole / math.sqrt(TARGET_SHARE))
+    columns |= _bought(rows, goal, whole / math.sqrt(target_share(len(rows), whole)))
     planned = plan_features(known, len(rows), rows.budget.epsilon, rows.budget.delta, counted=counted)
     if planned is not None:
         others = [column for column in known if (counted or not column.settled) and column not in goal]
         columns |= _bought(rows, others, planned.noise)
     return Coordinates(tuple(columns[column.name] for column in known), len(rows))
+
+
+def target_share(rows: int, noise: float) -> float:
+    """The part of the precision for a target that nobody declared, from public sizes; `noise` is that of one look with all."""
+    return min(max(TARGET_SHARE, (_TARGET_STANDS_OUT * noise / max(rows, 1)) ** 2), _TARGET_MOST)
+
+
+def feature_share(rows: int, columns: int, noise: float) -> float:
+    """The part of the precision for so many columns of which something is not declared."""
+    return min(max(SHARE, columns * (_STANDS_OUT * noise / max(rows, 1)) ** 2), _MOST)
 
 
 def plan_features(
@@ -50,7 +64,9 @@ def plan_features(
     target is.
     """
     others = [c for c in known if (counted or not c.settled) and not (c.target and (counted or not c.complete))]
-    plan = plan_at(others, rows, multiplier(epsilon, delta) / math.sqrt(SHARE), DELTA_SHARE * delta)
+    whole = multiplier(epsilon, delta)
+    share = SHARE if all(column.complete for column in others) else feature_share(rows, len(others), whole)
+    plan = plan_at(others, rows, whole / math.sqrt(share), DELTA_SHARE * delta)
     thin = rows < _ENOUGH * plan.sigma
     return None if thin and all(column.complete for column in others) else plan
 

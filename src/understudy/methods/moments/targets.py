@@ -11,7 +11,7 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.privacy import ABSENT
-from understudy.tables.coordinates import Coordinates, Described, Marginal, read_column
+from understudy.tables.coordinates import Coordinates, Described, Marginal, read_column, write_column
 from understudy.tables.io import column_of
 
 
@@ -43,8 +43,9 @@ class Target:
 
     @property
     def kept(self) -> list[int]:
-        """The places of the columns that the model describes within a class."""
-        return [i for i in range(len(self.coordinates)) if not (self.listed and i == self.number)]
+        """The places of the columns that the model describes within a class; of empty ones there is nothing to describe."""
+        beside = [i for i in range(len(self.coordinates)) if not (self.listed and i == self.number)]
+        return [i for i in beside if not self.coordinates.columns[i].empty] or beside[:1]
 
     @property
     def features(self) -> Coordinates:
@@ -64,7 +65,10 @@ class Target:
         return np.where(np.isnan(said), ABSENT, cells[:, self.number]).astype(np.int64)
 
     def attach(self, frame: pd.DataFrame, classes: np.ndarray) -> pd.DataFrame:
-        """The rows with their class written into the target's column."""
+        """The rows with their class written into the target's column, and with the columns that are left empty."""
+        absent = [column for column in self.coordinates if column.empty and column.name not in frame]
+        nothing = np.full(len(frame), np.nan)
+        frame = frame.assign(**{column.name: write_column(nothing, column) for column in absent}) if absent else frame
         if not self.listed or self.column is None:
             return frame
         labels = self.labels

@@ -8,7 +8,7 @@ from understudy.tables.coordinates.described import Described
 from understudy.tables.coordinates.known import Known, known_columns
 from understudy.tables.coordinates.marginal import Marginal
 from understudy.tables.coordinates.plan import Plan, plan_at, plan_within
-from understudy.tables.coordinates.rows import read_column
+from understudy.tables.coordinates.rows import read_column, write_column
 
 __all__ = [
     "Bins",
@@ -25,4 +25,5 @@ __all__ = [
     "plan_at",
     "plan_within",
     "read_column",
+    "write_column",
 ]

@@ -134,6 +134,11 @@ class Coordinates:
         return Schema(tuple(column.column for column in self.columns), self.target)
 
     @property
+    def empty(self) -> list[str]:
+        """The columns of which nothing could be learnt: they are left empty."""
+        return [column.name for column in self.columns if column.empty]
+
+    @property
     def ordered(self) -> list[int]:
         """The places of the columns that are numbers or moments."""
         return [place for place, column in enumerate(self.columns) if column.ordered]

@@ -29,7 +29,7 @@ class Described:
     - `edges`, `mass` (number, datetime): intervals of places on the grid, and the share of the values in each.
     - `labels`, `shares` (categorical, boolean): the values and their shares; "other" is the last where `other` is true.
     - `missing`: the share of rows without a value; `nullable`: whether there may be such rows.
-    - `found`: False where nothing stood out of the noise, so that the description is generic.
+    - `found`: False where nothing stood out of the noise, or nothing was looked at.
     - `sigma`: the noise on a count; `paid`: what was not known before the look.
     - `declared`: the schema's own column, if it had one.
     """
@@ -54,6 +54,12 @@ class Described:
     def ordered(self) -> bool:
         """Whether it is a number or a moment, with a marginal."""
         return self.kind in ("number", "datetime")
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing could be learnt of it: it drowned in the noise, and nobody declared it. It is left empty."""
+        declared = self.declared is not None and self.declared.complete
+        return not self.found and not declared and self.missing == 1.0
 
     @cached_property
     def marginal(self) -> Marginal:

@@ -24,26 +24,27 @@ class Decided:
     """Public once paid for. What phase one says of a column; `step` is None for kinds without a grid.
 
     `heap` is a coarser grid on which far more of the cells lie than would by chance, as round numbers do; 0 for none.
+    `classes`: a number that may stand for a class; where it lies tells.
     """
 
     kind: Kind
     step: float | None = None
     words: bool = False
     heap: float = 0.0
+    classes: bool = False
 
 
 def decide(known: Known, noisy: np.ndarray, sigma: float, rows: int) -> Decided:
     """The kind and the grid, by a fixed rule.
 
     A number, a moment or a yes and no is a column of which all but a tenth of the cells that are there read so; anything
-    else is text. A whole-number target is a class.
+    else is text. A target of whole numbers may be a class.
     """
     kind = known.kind or _kind(noisy, sigma)
     if kind == "number":
         step = _number_step(noisy, sigma, rows) if known.step is None else known.step
-        if known.target and known.column is None and step >= 1:
-            return Decided("categorical")
-        return Decided(kind, step, heap=_heap(noisy, step, sigma) if known.asks else 0.0)
+        heap = _heap(noisy, step, sigma) if known.asks else 0.0
+        return Decided(kind, step, heap=heap, classes=known.open_target and step >= 1)
     if kind == "datetime":
         return Decided(kind, _finest(noisy, MOMENTS, sigma, rows) or 1.0)
     return Decided(kind, words=kind == "boolean" and known.kind is None)
@@ -85,15 +86,22 @@ def _number_step(noisy: np.ndarray, sigma: float, rows: int) -> float:
     """The step of the grid on which a column lies; 0 where it lies on none.
 
     The finest reading that stands out decides, since each cell was counted under the coarsest grid that it lies on. Tenths
-    and quarters together need twentieths. Where nothing stands out, a grid is not claimed.
+    and quarters together need twentieths. Where nothing stands out, whole numbers, thousandths or none: whichever is likeliest.
     """
     step = _finest(noisy, NUMBERS, sigma, rows)
     if step is None:
-        return 0.0
+        return _likeliest_step(noisy)
     enough = max(_STANDS_OUT * sigma, _OFF_GRID * rows)
     if math.isclose(step, 0.1) and noisy[Reading.QUARTERS] > enough:
         return 0.05
     return step
+
+
+def _likeliest_step(noisy: np.ndarray) -> float:
+    """A guess where no reading stands out: by how much each group of them holds for the noise on it."""
+    groups = {1.0: NUMBERS[:6], 0.001: NUMBERS[6:-1], 0.0: NUMBERS[-1:]}
+    held = {step: float(noisy[list(readings)].sum()) / math.sqrt(len(readings)) for step, readings in groups.items()}
+    return max(held.items(), key=lambda item: item[1])[0]
 
 
 def _heap(noisy: np.ndarray, step: float, sigma: float) -> float:

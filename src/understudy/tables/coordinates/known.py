@@ -46,10 +46,14 @@ class Known:
         return self.kind is None or (self.kind in ("number", "datetime") and self.step is None)
 
     @property
+    def open_target(self) -> bool:
+        """Whether it is a target that may be a number or a class written as one, and nobody has said which."""
+        return self.target and self.kind in (None, "number") and self.column is None
+
+    @property
     def publishes(self) -> bool:
         """Whether categories that nobody declared may come out of it."""
-        open_target = self.target and self.kind == "number" and self.column is None
-        return self.kind is None or (self.kind == "categorical" and self.categories is None) or open_target
+        return self.kind is None or (self.kind == "categorical" and self.categories is None) or self.open_target
 
     @property
     def complete(self) -> bool:

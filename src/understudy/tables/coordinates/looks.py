@@ -24,6 +24,10 @@ from understudy.tables.coordinates.tally import Tally
 
 # Of declared bounds, in the first round.
 _MOST_PARTS = 64
+# A target of whole numbers of which none stands out beyond this one is a class: the end of a cell of the ladder.
+_LARGEST_CLASS = 16.0
+# Words for no and yes are believed from this many deviations of the noise on.
+_STANDS_OUT = 3.5
 
 
 class Look(Protocol):
@@ -36,13 +40,15 @@ class Look(Protocol):
 
 def look_at(known: Known, decided: Decided, plan: Plan, rounds: int) -> Look:
     """The look that a column of the decided kind gets."""
+    if decided.classes:
+        return TargetLook(known, decided, plan, rounds)
     if decided.kind in ("number", "datetime"):
         return OrderedLook(known, decided, plan, rounds)
     if decided.kind == "boolean":
         return TruthLook(known, decided, plan)
     if known.categories is not None:
         return ListedLook(known, plan)
-    return OpenLook(known, plan)
+    return OpenLook(known, plan, plan.sigma)
 
 
 class OrderedLook:
@@ -89,6 +95,10 @@ class OrderedLook:
                 heap=self._heap,
             )
 
+    def beyond(self, place: float) -> np.ndarray:
+        """Which cells of the next round lie further from zero than that."""
+        return (self._edges[:-1] >= place) | (self._edges[1:] <= 1 - place)
+
     def _now(self, *, shrink: bool) -> Estimate:
         return estimate(self._levels, self._plan.rows, shrink=shrink)
 
@@ -116,12 +126,12 @@ class OrderedLook:
 
     def described(self) -> Described:
         known, rows = self._known, self._plan.rows
+        if not self._found:
+            return unlearnt(known, self._kind, self._plan.sigma)
         now = self._now(shrink=True)
-        edges, mass, missing = now.edges, np.full(len(now.counts), 1 / len(now.counts)), 0.0
-        if self._found:
-            now = self._ended(now) if known.bounds is None else _within_reach(now)
-            mass, missing = proportions(now, rows, missing_allowed=known.nullable is not False)
-            edges, mass = now.edges, mass / max(mass.sum(), 1e-300)
+        now = self._ended(now) if known.bounds is None else _within_reach(now)
+        mass, missing = proportions(now, rows, missing_allowed=known.nullable is not False)
+        edges, mass = now.edges, mass / max(mass.sum(), 1e-300)
         return Described(
             known.name,
             self._kind,
@@ -131,7 +141,6 @@ class OrderedLook:
             missing=missing,
             nullable=_nullable(known, missing),
             target=known.target,
-            found=self._found,
             sigma=self._plan.sigma,
             paid=_paid(known, "bounds" if known.bounds is None else None, "spread"),
             declared=known.column,
@@ -186,6 +195,9 @@ class TruthLook:
             best = int(np.argmax(pairs.sum(axis=1)))
             pair, labels = pairs[best], TRUTH_WORDS[best]
             kind = "boolean" if labels[1].lower() == "true" else "categorical"
+            # Most words are in no row, and what one of them has by noise is at most this.
+            if not self._known.target and pair.max() < _STANDS_OUT * self._plan.sigma:
+                return unlearnt(self._known, "boolean", self._plan.sigma)
         shares, missing = _shares(pair, float(mean[-1]), self._plan, self._known)
         return Described(
             self._known.name,
@@ -238,12 +250,44 @@ class ListedLook:
         )
 
 
+class TargetLook:
+    """A target of whole numbers: where they lie tells, in the first round, whether they stand for classes.
+
+    Small numbers do, and are then listed as categories by the rounds that are left; others are looked at as any number is.
+    """
+
+    def __init__(self, known: Known, decided: Decided, plan: Plan, rounds: int) -> None:
+        self._known, self._plan, self._rounds = known, plan, rounds
+        self._step = decided.step or 1.0
+        self._number = OrderedLook(known, decided, plan, rounds)
+        self._look: Look | None = None
+
+    def counts(self, tally: Tally) -> np.ndarray:
+        return (self._look or self._number).counts(tally)
+
+    def take(self, noisy: np.ndarray, sigma: float) -> None:
+        if self._look is not None:
+            self._look.take(noisy, sigma)
+            return
+        far = noisy[:-1][self._number.beyond(_LARGEST_CLASS / self._step)]
+        if far.max(initial=0) > _STANDS_OUT * sigma:
+            self._number.take(noisy, sigma)
+            self._look = self._number
+        else:
+            self._look = OpenLook(self._known, self._plan, sigma / (self._rounds - 1) ** 0.5)
+
+    def described(self) -> Described:
+        return (self._look or self._number).described()
+
+
 @dataclass
 class OpenLook:
     """Categories that nobody declared. The set of values that is counted is private until `take` has passed it on."""
 
     known: Known
     plan: Plan
+    sigma: float
+    """The noise on a count, all of its rounds taken together."""
 
     def __post_init__(self) -> None:
         self._places: np.ndarray | None = None
@@ -264,7 +308,7 @@ class OpenLook:
         self._sum = self._sum + noisy[:-1]
         self._missing += float(noisy[-1])
         self._rounds += 1
-        least = categories.threshold(self.plan.sigma, self.plan.delta, self.plan.publishing)
+        least = categories.threshold(self.sigma, self.plan.delta, self.plan.publishing)
         kept = self._sum / self._rounds >= least - categories.HOPELESS * sigma / self._rounds**0.5
         self._places, self._sum = self._places[kept], self._sum[kept]
 
@@ -272,7 +316,7 @@ class OpenLook:
         assert self._places is not None
         assert self._tally is not None
         known, distinct = self.known, self._tally.distinct
-        least = categories.threshold(self.plan.sigma, self.plan.delta, self.plan.publishing)
+        least = categories.threshold(self.sigma, self.plan.delta, self.plan.publishing)
         mean = self._sum / max(self._rounds, 1)
         passed = mean >= least
         texts = [distinct.label(place) for place in self._places[passed]]
@@ -280,6 +324,8 @@ class OpenLook:
         named = [place for place, text in enumerate(texts) if text != OTHER]
         labels = categories.plain_labels([texts[place] for place in named], numbers=numbers)
         labels, counts = categories.ordered_labels(labels, mean[passed][named])
+        if not labels and not known.target:
+            return unlearnt(known, "categorical", self.plan.sigma)
         other = not known.target or not labels
         truth = not other and labels == ["False", "True"]
         if other:
@@ -301,6 +347,27 @@ class OpenLook:
             paid=_paid(known, "categories", "spread"),
             declared=known.column,
         )
+
+
+def unlearnt(known: Known, kind: Kind, sigma: float) -> Described:
+    """A column of which nothing stood out of the noise: its cells are not looked at again, and it comes out empty."""
+    ordered = kind in ("number", "datetime")
+    return Described(
+        known.name,
+        kind,
+        step=1.0 if ordered else 0.0,
+        edges=(0.0, 1.0) if ordered else (),
+        mass=(1.0,) if ordered else (),
+        labels=() if ordered else ("False", "True") if kind == "boolean" else (OTHER,),
+        shares=() if ordered else (0.5, 0.5) if kind == "boolean" else (1.0,),
+        other=kind == "categorical",
+        missing=1.0,
+        nullable=True,
+        found=False,
+        sigma=sigma,
+        paid=_paid(known, "categories" if kind == "categorical" else "bounds" if ordered else None, "spread"),
+        declared=known.column,
+    )
 
 
 def _shares(counts: np.ndarray, missing: float, plan: Plan, known: Known) -> tuple[tuple[float, ...], float]:

@@ -96,7 +96,7 @@ def plan_at(known: Sequence[Known], rows: int, noise: float, delta: float) -> Pl
     share = 1 - READINGS_SHARE if asked else 1.0
     signal = rows / (noise * math.sqrt(max(len(known), 1) / share))
     refined = 2 + sum(signal >= enough for enough in _ONE_MORE)
-    rounds = tuple(1 if column.settled else refined for column in known)
+    rounds = tuple(1 if column.settled else refined + column.open_target for column in known)
     publishing = sum(column.publishes for column in known)
     return Plan(rows, noise, asked, rounds, publishing, delta if publishing else 0.0)
 

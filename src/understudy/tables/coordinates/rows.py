@@ -18,7 +18,10 @@ def read_column(series: pd.Series, column: Described, chances: Chances) -> np.nd
 
     A value that does not fit the kind is missing. What is missing where nothing may be, and a class that was not found,
     is drawn at random from the released spread, whatever the row says elsewhere: no row is refused, none moves another.
+    A column of which nothing could be learnt is missing throughout.
     """
+    if column.empty:
+        return np.full(len(series), np.nan)
     if column.ordered:
         places = _places(series, column)
     else:
