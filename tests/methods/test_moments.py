@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import pytest
 
 from understudy import MomentsGenerator, load
 from understudy.errors import InputError, UnderstudyWarning
+from understudy.privacy import Ledger
 from understudy.tables import Column, Schema, read_table, validate_frame
 
 SCHEMA = Schema(
@@ -314,3 +315,34 @@ def test_odd_columns(model: Any, tmp_path: Path) -> None:
     assert rows["huge"].median() < 2 * 10**11
     generator.save(tmp_path / "release")
     assert load(tmp_path / "release").sample(400, random_state=0).equals(rows)
+
+
+def test_labels_may_stand_beside_the_table_and_a_fit_may_charge_a_ledger(tmp_path: Any) -> None:
+    frame: Any = table()[["age", "ward", "sick"]]
+    x, y = frame.drop(columns="sick"), frame["sick"]
+    book = Ledger.create(tmp_path / "book.db")
+    book.add_dataset("ward", epsilon=10.0, delta=1e-4)
+    fitted = small(model="gaussian", unsafe_noise_seed=None).fit(x, y, ledger=str(tmp_path / "book.db"), dataset="ward")
+    assert 0 < book.spent("ward").epsilon <= 4
+    assert fitted.schema_.target == "sick"
+    assert "fitted, 3 columns, target 'sick', epsilon" in repr(fitted)
+    assert repr(small()).startswith("MomentsGenerator(")
+    assert "fitted, 3 columns" in str(cast(Any, fitted)._repr_html_())
+    with pytest.raises(InputError, match="do not go with"):
+        small().fit(x, y[:-1])
+    with pytest.raises(InputError, match="there is a column"):
+        small().fit(frame, y)
+
+
+def test_conditions_are_values_ranges_lists_or_functions() -> None:
+    fitted = small(model="gaussian").fit(table()[["age", "ward", "sick"]], "sick")
+    rows: Any = fitted.sample(20, {"age": (30, 60), "ward": lambda ward: ward.notna(), "sick": True}, random_state=0)
+    assert rows["age"].between(30, 60).all()
+    assert rows["sick"].all()
+    ward = rows["ward"].iloc[0]
+    assert set(fitted.sample(5, {"ward": [ward]}, random_state=0)["ward"]) == {ward}
+    for wrong in ({"age": (10**6, 10**7)}, {"ward": ("a", "b")}, {"ward": ["nowhere"]}):
+        with pytest.raises(InputError, match="condition"):
+            fitted.sample(5, wrong)
+    with pytest.raises(InputError, match="true or false"):
+        fitted.sample(5, {"age": lambda age: age})

@@ -215,9 +215,7 @@ def test_damaged_and_endless_files_are_refused(tmp_path: Path, monkeypatch: pyte
     zipped(tmp_path / "two.zip", "a\n1\n", "more.csv")
     with pytest.raises(InputError, match="holds 2 files"):
         read_table(tmp_path / "two.zip")
-    import understudy.tables.formats as formats
-
-    monkeypatch.setattr(formats, "_SMALL", 1000)
+    monkeypatch.setattr("understudy.untrusted._SMALL", 1000)
     pack(tmp_path / "bomb.csv.xz", "a\n" + "1\n" * 10**6, lzma.compress)
-    with pytest.raises(InputError, match="unpacks to more than"):
+    with pytest.raises(InputError, match="would unpack to"):
         read_table(tmp_path / "bomb.csv.xz")

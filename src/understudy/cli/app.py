@@ -6,16 +6,18 @@ import importlib
 import json
 import math
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from understudy._version import __version__
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import BudgetExceeded, InputError, UnderstudyWarning
 
 EXIT_INPUT = 2
 EXIT_BUDGET = 3
+_USUAL_WARNING = warnings.formatwarning
 
 app = typer.Typer(
     name="understudy",
@@ -116,6 +118,7 @@ def number(cell: object) -> str:
 def main(argv: Sequence[str] | None = None) -> None:
     """Entry point: wrong input exits with 2, a refused budget with 3, each with one plain message."""
     load_commands()
+    warnings.formatwarning = _plain_warning
     wants_json = "--json" in (sys.argv[1:] if argv is None else argv)
     try:
         app(args=None if argv is None else list(argv))
@@ -126,6 +129,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         typer.echo("interrupted", err=True)
         raise SystemExit(130) from None
+
+
+def _plain_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Our own warnings are for people who did not write the line that they come from; others are shown as ever."""
+    if issubclass(category, UnderstudyWarning):
+        return f"Warning: {message}\n"
+    return _USUAL_WARNING(message, category, filename, lineno, line)
 
 
 def _fail(code: int, kind: str, error: Exception, wants_json: bool) -> None:

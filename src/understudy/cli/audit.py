@@ -9,7 +9,7 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import SettingsOption, progress_bar, read_value
+from understudy.cli.options import DATA_HELP, SettingsOption, progress_bar, read_value, source
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ METHODS = [entry.name for entry in registry.entries(takes="table") if entry.atta
 
 @app.command()
 def audit(
-    data: Annotated[Path, typer.Argument(help="The private table: .csv, .csv.gz, .parquet or .feather.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     schema: Annotated[Path, typer.Option(help="What is public about the columns; it must be complete.")],
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = METHODS[0],

@@ -8,15 +8,23 @@ from typing import Annotated, Any, cast
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, DeltaOption, LedgerOption, StrictOption, tell_owner
+from understudy.cli.options import (
+    DATA_HELP,
+    DatasetOption,
+    DeltaOption,
+    LedgerOption,
+    StrictOption,
+    source,
+    tell_owner,
+)
 from understudy.cli.report import ReportOption, check_report, write_report_for
 
 
 @app.command()
 def classify(
-    data: Annotated[Path, typer.Argument(help="The sensitive table: .csv, .csv.gz, .parquet or .feather.")],
+    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     target: Annotated[str, typer.Option(help="The column to predict.")],
-    public: Annotated[Path, typer.Option(help="Public rows with the same features; no labels needed.")],
+    public: Annotated[Path, typer.Option(help="Public rows with the same features; no labels needed.", parser=source)],
     out: Annotated[Path, typer.Option(help="Folder for the release.")],
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 2.0,
     delta: DeltaOption = None,
@@ -102,7 +110,7 @@ def classify(
 @app.command()
 def predict(
     release: Annotated[Path, typer.Argument(help="Folder of a released classifier.")],
-    data: Annotated[Path, typer.Argument(help="Rows to label.")],
+    data: Annotated[Path, typer.Argument(help="Rows to label.", parser=source)],
     out: Annotated[Path | None, typer.Option(help="Table to write; printed if left out.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import EXIT_INPUT, Json, app, print_json, print_table
-from understudy.cli.options import DatasetOption, LedgerOption
+from understudy.cli.options import DatasetOption, LedgerOption, source
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,12 +23,14 @@ _SETTINGS = {"B": "B: synthetic → real", "C": "C: synthetic → synthetic"}
 
 @app.command()
 def evaluate(
-    test: Annotated[Path, typer.Option(help="Real rows that no generator saw.")],
-    synthetic: Annotated[list[Path], typer.Option(help="A synthetic table; may be repeated.")],
+    test: Annotated[Path, typer.Option(help="Real rows that no generator saw.", parser=source)],
+    synthetic: Annotated[list[Path], typer.Option(help="A synthetic table; may be repeated.", parser=source)],
     target: Annotated[
         str | None, typer.Option(help="The column to predict; without one, likeness and signals alone.")
     ] = None,
-    train: Annotated[Path | None, typer.Option(help="The real rows that the synthetic ones were made from.")] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="The real rows that the synthetic ones were made from.", parser=source)
+    ] = None,
     synthetic_name: Annotated[
         list[str] | None,
         typer.Option(help="What to call each synthetic table, in their order; the file's name if left out."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -191,12 +192,18 @@ def _check_names(aggregator: str, student: str) -> None:
 
 def _read(request: Request) -> tuple[PrivateTable, pd.DataFrame]:
     private, public = read_private(request.data), read_table(request.public)
-    if request.data.samefile(request.public):
+    if _same(request.data, request.public):
         raise InputError(
             f"{request.public} is the sensitive table itself. The release holds the public rows as they are, so they "
             "must be other rows, which anybody may see."
         )
     return private, public
+
+
+def _same(data: Path, public: Path) -> bool:
+    """Whether two names stand for one table: one file, or one place in a database."""
+    both = [Path(os.fspath(source)) for source in (data, public)]
+    return both[0] == both[1] or (both[0].exists() and both[1].exists() and both[0].samefile(both[1]))
 
 
 def _check_target_column(frame: pd.DataFrame, request: Request) -> None:

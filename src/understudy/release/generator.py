@@ -6,6 +6,7 @@ method fixes its noise from what is left of the budget and charges before it dra
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +21,9 @@ from understudy.privacy import Budget, Sanitised
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Progress, Run
 from understudy.release.estimator import Estimator
-from understudy.release.intake import Intake, check_table, take_in
+from understudy.release.intake import Intake, check_table, take_in, with_labels
 from understudy.release.sampling import stream, write_stream
+from understudy.release.spending import spending_of
 from understudy.release.verdict import Verdict
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
@@ -99,9 +101,11 @@ class TableGenerator(Estimator):
     def fit(
         self,
         frame: Table,
-        target: str | None = None,
+        target: str | Any = None,
         schema: SchemaLike = None,
         *,
+        ledger: str | None = None,
+        dataset: str | None = None,
         budget: Budget | None = None,
         workspace: str | Path | None = None,
         resume: bool = False,
@@ -115,13 +119,30 @@ class TableGenerator(Estimator):
 
         No table is refused for what its rows say: cells that do not fit are missing, "other" or clipped, and a row without
         a target is blank. `strict` refuses instead, and whoever learns of the refusal learns something about the rows.
+        `target` names a column, or holds the labels themselves, one for each row: `fit(X, y)`.
         `typed=False` says that text columns may stand for anything, as in a CSV file without types.
+        `ledger` and `dataset` charge a ledger, as on the command line.
         `budget` may hold earlier charges for the same data. A method that takes long keeps checkpoints in `workspace`,
         a folder named `*.private`; with `resume` the run in it goes on. Ctrl-C ends such a run after the current
         iteration and leaves a generator that may be released: all of it is paid for. `check` (see `understudy.evaluation.check`)
         holds other rows, and is shown synthetic ones before the certificate is written.
         """
         self._check_settings()
+        frame, target = with_labels(frame, target)
+        if ledger is not None or dataset is not None:
+            if budget is not None:
+                raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
+            place = None if workspace is None else Path(workspace)
+            purpose = f"{self.method} fit"
+            with spending_of(
+                self, purpose=purpose, ledger=ledger, dataset=dataset, workspace=place, resume=resume
+            ) as booked:
+                self.fit(
+                    frame, target, schema, budget=booked.budget, workspace=workspace, resume=resume, progress=progress,
+                    checkpoint_seconds=checkpoint_seconds, typed=typed, strict=strict,
+                )  # fmt: skip
+                booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
+            return self
         if resume and not self.resumable:
             raise InputError(
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
@@ -201,7 +222,11 @@ class TableGenerator(Estimator):
     def sample(
         self, n: int, conditions: Mapping[str, Any] | None = None, random_state: int | None = None, **how: Any
     ) -> pd.DataFrame:
-        """`n` synthetic rows, all of which fit the schema; with `conditions` such that fulfil them. Free."""
+        """`n` synthetic rows, all of which fit the schema; with `conditions` such that fulfil them. Free.
+
+        A condition is a value, a range as a tuple `(30, 40)`, several values as a list, or a function from the column to
+        truth values.
+        """
         parts = list(stream(self._drawing(**how), self.schema_, n, conditions, random_state))
         return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
@@ -222,6 +247,23 @@ class TableGenerator(Estimator):
         if how:
             raise InputError(f"method {self.method!r} has no way to draw called `{next(iter(how))}`. Leave it out.")
         return self.model_
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        said = super().__repr__(N_CHAR_MAX)
+        return said if self._summary is None else f"{said}: {self._summary}"
+
+    @property
+    def _summary(self) -> str | None:
+        """One line about what was learnt, for people at a prompt."""
+        if not hasattr(self, "certificate_"):
+            return None
+        goal = "no target" if self.schema_.target is None else f"target {self.schema_.target!r}"
+        promise = f"epsilon {self.certificate_.epsilon:.4g}, delta {self.certificate_.delta:g}"
+        return f"fitted, {len(self.schema_.names)} columns, {goal}, {promise}; .sample(n) draws rows, .save(path) keeps them"
+
+    def _repr_html_inner(self) -> str:
+        """What a notebook shows (scikit-learn's own diagram knows nothing of releases)."""
+        return f"<p>{html.escape(repr(self))}</p>"
 
     def _contents(self) -> Bundle:
         parameters: dict[str, Any] = {"settings": self._settings(), "facts": self.facts_}

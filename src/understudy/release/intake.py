@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -106,6 +107,20 @@ def check_table(
         present &= _readable(column_of(table, goal.name), goal)
     rows = table if present.all() else table.loc[present].reset_index(drop=True)
     return rows, present, schema, target
+
+
+def with_labels(frame: Table, target: Any) -> tuple[Table, str | None]:
+    """Private where they are. A table and the name of its target; labels that were given beside it stand in it then."""
+    if target is None or isinstance(target, str):
+        return frame, target
+    table, name = as_frame(frame), getattr(target, "name", None)
+    name = name if isinstance(name, str) else "target"
+    if name in table.columns:
+        raise InputError(f"there is a column {name!r} already: name the labels otherwise, or give the column's name.")
+    if np.ndim(target) != 1 or len(target) != len(table):
+        raise InputError(f"labels of the shape {np.shape(target)} do not go with {len(table)} rows: one for each.")
+    labels = target.array if isinstance(target, pd.Series) else np.asarray(target)
+    return table.assign(**{name: labels}), name
 
 
 def read_rows(

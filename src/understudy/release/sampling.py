@@ -36,13 +36,18 @@ def stream(
     return _stream(model, schema, int(n), wanted, np.random.default_rng(random_state))
 
 
+def _exact(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The conditions that name one value: a model may draw towards these."""
+    return {name: value for name, value in wanted.items() if not (callable(value) or isinstance(value, tuple | list))}
+
+
 def _stream(
     model: TableModel, schema: Schema, n: int, wanted: dict[str, Any], rng: np.random.Generator
 ) -> Iterator[pd.DataFrame]:
     size = min(CHUNK, n if not wanted else max(1024, 2 * n))
     done = tried = 0
     while done < n:
-        frame: Any = model.draw(size, wanted, rng)[list(schema.names)]
+        frame: Any = model.draw(size, _exact(wanted), rng)[list(schema.names)]
         if wanted:
             frame = frame[_fulfils(frame, wanted)].reset_index(drop=True)
         frame = with_aside(as_written(frame.head(n - done), schema), schema, done + 1)
@@ -104,6 +109,24 @@ def check_conditions(conditions: Mapping[str, Any], schema: Schema) -> None:
     """Refuse a condition on a column or a value that the schema does not have."""
     for name, value in conditions.items():
         column = schema[name]
+        if callable(value):
+            continue
+        if isinstance(value, tuple):
+            if len(value) != 2 or column.bounds is None:
+                raise InputError(
+                    f"condition: {value!r} for {name!r}: a range is two values, for a number or a date; several values are "
+                    "a list."
+                )
+            low, high = column.bounds
+            if not (value[0] <= value[1] and value[0] <= high and value[1] >= low):
+                raise InputError(
+                    f"condition: column {name!r} never lies in {value!r}; it lies between {low} and {high}."
+                )
+            continue
+        if isinstance(value, list):
+            for one in value:
+                check_conditions({name: one}, schema)
+            continue
         if pd.isna(value):
             known = column.nullable
             allowed = "its values are never missing"
@@ -129,6 +152,15 @@ def _fulfils(frame: pd.DataFrame, wanted: Mapping[str, Any]) -> np.ndarray:
     kept = np.ones(len(frame), dtype=bool)
     for name, value in wanted.items():
         column = frame[name]
-        hits = column.isna() if pd.isna(value) else (column == value).fillna(False)
-        kept &= hits.to_numpy(dtype=bool)
+        if callable(value):
+            hits: Any = pd.Series(np.asarray(value(column)), index=column.index)
+            if hits.dtype != bool and str(hits.dtype) != "boolean":
+                raise InputError(f"condition: the function for {name!r} must say true or false for each row.")
+        elif isinstance(value, tuple):
+            hits = column.between(*value)
+        elif isinstance(value, list):
+            hits = column.isin(value)
+        else:
+            hits = column.isna() if pd.isna(value) else column == value
+        kept &= hits.fillna(False).to_numpy(dtype=bool)
     return kept

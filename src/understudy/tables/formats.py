@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from understudy.errors import InputError
 from understudy.tables.csv_file import MISSING
+from understudy.untrusted import check_expansion
 from understudy.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -36,9 +37,8 @@ LABELLED = (".dta", ".sav", ".zsav", ".por", ".sas7bdat", ".xpt")
 BOOKS = (".xlsx", ".xlsm")
 SQLITE = (".db", ".sqlite", ".sqlite3")
 DUCKDB = (".duckdb", ".ddb")
+_PIECE = 1 << 24
 READABLE = (*TEXTS, *RECORDS, *LABELLED, *BOOKS, *SQLITE, *DUCKDB)
-# A packed file that grows beyond this many times its size, and beyond the second figure, is none that a person made.
-_RATIO, _SMALL = 200, 256 * 2**20
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,6 @@ def _opened(path: Path, packed: str) -> IO[bytes]:
     if not packed:
         return path.open("rb")
     stored = path.stat().st_size
-    most = max(_SMALL, _RATIO * stored)
     if packed == ".zip":
         archive = zipfile.ZipFile(path)
         files = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX")]
@@ -182,16 +181,21 @@ def _opened(path: Path, packed: str) -> IO[bytes]:
         import lzma
 
         stream = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}[packed](path, "rb")  # pyright: ignore
+    whole = io.BytesIO()
     with stream:
-        try:
-            whole = stream.read(most + 1)
-        except Exception as error:  # each packer has errors of its own
-            raise InputError(f"{path}: the compressed file is damaged: {error}. Copy or download it again.") from None
-    if len(whole) > most:
-        raise InputError(
-            f"{path} unpacks to more than {most >> 20:,} MB; this is no table. Unpack it by hand and look."
-        )
-    return io.BytesIO(whole)
+        while True:
+            try:
+                part = stream.read(_PIECE)
+            except Exception as error:  # each packer has errors of its own
+                raise InputError(
+                    f"{path}: the compressed file is damaged: {error}. Copy or download it again."
+                ) from None
+            if not part:
+                break
+            whole.write(part)
+            check_expansion(path, stored, whole.tell())
+    whole.seek(0)
+    return whole
 
 
 def as_text(names: Sequence[str], rows: Iterable[Sequence[object] | None]) -> pa.Table:
