@@ -260,10 +260,31 @@ def verdict_table(summary: Sequence[Row]) -> list[str]:
     return _table([*heads, "good, but lost", "lost, but good"], rows)
 
 
+# ---- any table ----
+
+_SCORES = {"auroc": "AUROC", "r2": "R²", "distance": "distance of columns"}
+
+
+def any_table(summary: Sequence[Row]) -> list[str]:
+    """A line for each table: its score without a schema, with one, and that of the real rows."""
+    rows: list[list[str]] = []
+    at_one = [row for row in summary if row["epsilon"] == 1]
+    for none in select(at_one, schema="none"):
+        ways = {row["schema"]: row for row in select(at_one, table=none["table"])}
+        score = next(name for name in _SCORES if name in none)
+        figures = [f"{ways[way][score]:.3f}" if way in ways else "" for way in ("none", "declared", "real rows")]
+        sizes = [f"{none['rows']:,.0f}", f"{none['columns']:.0f}", f"{none['not_learnt']:.0f}"]
+        rows.append([none["table"], none["target"] or "none", *sizes, _SCORES[score], *figures])
+    rows.sort(key=lambda row: -int(row[2].replace(",", "")))
+    heads = ["table", "target", "rows", "columns", "left empty", "score", "no schema", "declared schema", "real rows"]
+    return _table(heads, rows)
+
+
 # Page -> mark -> the result, its table, and what makes lines of it.
 PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
     "audits": {"audits": ("audit", "summary", audits)},
     "guides/verdict": {"verdict": ("verdict", "summary", verdict_table)},
+    "guides/any-table": {"any table": ("any-table", "summary", any_table)},
     "methods/moments": {"moments": ("moments", "summary", moments_table)},
     **{
         f"methods/{name}": {

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from understudy.errors import InputError
 from understudy.methods.moments.generator import MomentsGenerator
+from understudy.privacy import Budget
 from understudy.tables import Column, Schema, validate_frame, write_table
+from understudy.tables.coordinates import Coordinates
 from understudy.tables.written import as_moments, as_written
 
 ROWS = 3000
@@ -122,3 +124,10 @@ def test_dates_in_a_csv_have_no_more_digits_than_they_need(tmp_path: Path) -> No
         "2020-01-02,2020-01-02 03:04:05",
         ",2020-01-02 03:04:05",
     ]
+
+
+def test_digits_in_a_column_of_text_are_a_code_and_stay_text() -> None:
+    frame = pd.DataFrame({"zip": np.resize(np.array(["10115", "80331"], dtype=object), 4000)}).astype("str")
+    made = Coordinates.release(frame, None, Budget(5.0, 1e-6, unsafe_noise_seed=0))
+    assert made["zip"].labels == ("10115", "80331", "other")
+    assert made.settled(frame, np.random.default_rng(0))["zip"].tolist() == frame["zip"].tolist()

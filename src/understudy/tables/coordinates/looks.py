@@ -322,7 +322,10 @@ class OpenLook:
         texts = [distinct.label(place) for place in self._places[passed]]
         numbers = distinct.labels is None
         named = [place for place, text in enumerate(texts) if text != OTHER]
-        labels = categories.plain_labels([texts[place] for place in named], numbers=numbers)
+        labels: list[Category] = [texts[place] for place in named]
+        # Where the table's own type says text, digits are a code.
+        if not (known.kind == "categorical" and known.column is None):
+            labels = categories.plain_labels([texts[place] for place in named], numbers=numbers)
         labels, counts = categories.ordered_labels(labels, mean[passed][named])
         if not labels and not known.target:
             return unlearnt(known, "categorical", self.plan.sigma)
