@@ -96,7 +96,7 @@ def describe(
         found = {**made.to_dict(), "schema": made.schema.to_dict(), "certificate": run.certificate.to_json()}
         if out is not None:
             write_text(out, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    unfit = mended(table, made.schema)
+    unfit = mended(table, made.schema, made.empty)
     if as_json:
         print_json({**found, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
         return
@@ -106,7 +106,7 @@ def describe(
     )
     if drowned := [column.name for column in made if not column.found]:
         typer.echo(
-            f"Nothing stood out of the noise in {', '.join(drowned)}: what is said of them is generic. Write what is "
+            f"Nothing stood out of the noise in {', '.join(drowned)}: nothing is said of them. Write what is "
             "public about them into a --schema, or raise --epsilon."
         )
     tell_owner(*unfit.sentences())

@@ -150,7 +150,15 @@ def synthesize(
     if ours and not generator.interrupted_:
         _remove(private)
     write_report_for(report, [folder], ledger=ledger, dataset=dataset)
-    _report(generator, out, rows, folder, private, mended(table, generator.schema_), as_json)
+    _report(
+        generator,
+        out,
+        rows,
+        folder,
+        private,
+        mended(table, generator.schema_, generator.certificate_.body["release"].get("not_learnt", ())),
+        as_json,
+    )
 
 
 @app.command()

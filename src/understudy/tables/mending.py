@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,13 +48,18 @@ class Mended:
         return said or ["every row and cell fits"]
 
 
-def mended(table: PrivateTable, schema: Schema) -> Mended:
-    """Looks at private rows: what reading them by this complete schema leaves out or changes. Private."""
+def mended(table: PrivateTable, schema: Schema, empty: Sequence[str] = ()) -> Mended:
+    """Looks at private rows: what reading them by this complete schema leaves out or changes. Private.
+
+    Columns that are left `empty`, since nothing could be learnt of them, are said elsewhere.
+    """
     frame, target = table.frame, schema.target
     there = np.asarray(frame.notna(), dtype=bool).any(axis=1)
     goal = there.copy()
     cells: dict[str, dict[str, int]] = {}
     for column in Coordinates.declared(schema, len(frame)):
+        if column.name in empty:
+            continue
         series = column_of(frame, column.name)
         if column.name == target:
             goal &= ~np.isnan(_read(series, column))
