@@ -271,7 +271,7 @@ def any_table(summary: Sequence[Row]) -> list[str]:
     at_one = [row for row in summary if row["epsilon"] == 1]
     for none in select(at_one, schema="none"):
         ways = {row["schema"]: row for row in select(at_one, table=none["table"])}
-        score = next(name for name in _SCORES if name in none)
+        score = next(name for name in _SCORES if none.get(name) is not None)
         figures = [f"{ways[way][score]:.3f}" if way in ways else "" for way in ("none", "declared", "real rows")]
         sizes = [f"{none['rows']:,.0f}", f"{none['columns']:.0f}", f"{none['not_learnt']:.0f}"]
         rows.append([none["table"], none["target"] or "none", *sizes, _SCORES[score], *figures])
