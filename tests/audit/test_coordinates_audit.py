@@ -102,7 +102,7 @@ def test_a_name_that_two_rows_hold_is_published_no_more_often_than_charged(round
     noise = budget.noise.discrete_gaussian(plan.round_sigma(rounds), (draws, rounds, 2))
     published = 0
     for draw in noise:
-        look = OpenLook(Known("x", "categorical"), plan)
+        look = OpenLook(Known("x", "categorical"), plan, plan.sigma)
         for part in draw:
             counts = look.counts(counted)
             look.take(counts + part[-len(counts) :], plan.round_sigma(rounds))
