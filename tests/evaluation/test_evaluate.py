@@ -53,6 +53,7 @@ def found() -> Evaluation:
 
 
 def test_a_copy_is_as_good_as_the_real_rows(found: Evaluation) -> None:
+    assert found.real is not None
     assert found["copy"].settings["B"].mean == found.real.mean
     assert found["copy"].ranking["features"] == 1.0
     assert found["copy"].fidelity is not None
@@ -84,6 +85,7 @@ def test_shuffled_labels_are_worth_nothing(found: Evaluation) -> None:
     assert shuffled["B"].mean["auroc"].mean < 0.75
     fresh = found["fresh"].settings["B"].mean["auroc"].mean
     assert fresh > 0.8
+    assert found.real is not None
     assert abs(fresh - found.real.mean["auroc"].mean) < 0.03
 
 
