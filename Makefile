@@ -32,7 +32,7 @@ docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation is in site/index.html"
 
-# A million crafted files, each kind in processes of its own: about 25 processor minutes. An interrupted run goes on.
+# A million crafted files, each kind in processes of its own: about 40 processor minutes. An interrupted run goes on.
 fuzz: $(STAMP)
 	$(BIN)/python -m benchmarks run fuzz --size full
 

@@ -249,6 +249,7 @@ for _entry in (
         "of each vote leaves, and a student learns from those labels.",
         takes=("table", "public rows"),
         quick=(("teachers", 100), ("queries", 20), ("n_jobs", 1)),
+        needs=Needs(megabytes=350, seconds=3, steps=("teachers",), per_step=4),
     ),
 ):
     register(_entry)

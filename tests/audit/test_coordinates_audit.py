@@ -88,7 +88,7 @@ def test_a_canary_stays_below_the_claim(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_halved_noise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured, claim = _measured(monkeypatch, halve=True, releases=4000)
+    measured, claim = _measured(monkeypatch, halve=True, releases=8000)
     assert measured > claim
 
 

@@ -577,3 +577,14 @@ def test_a_damaged_release(
     assert code == 2
     assert words in err
     assert "labels.csv" not in files()
+
+
+def test_a_dry_run_says_what_a_fit_takes_and_does_nothing(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    assert folder.is_dir()
+    before = files()
+    told = result(classify(capsys, *CLASSES, "--dry-run", "--json"))
+    assert told["method"] == "pate"
+    assert told["rows"] > 0
+    assert told["bytes"] > 0
+    assert files() == before
+    assert not book().entries("patients")

@@ -12,8 +12,10 @@ from understudy.cli.options import (
     DATA_HELP,
     DatasetOption,
     DeltaOption,
+    DryRunOption,
     LedgerOption,
     StrictOption,
+    look_ahead,
     source,
     tell_owner,
 )
@@ -45,10 +47,12 @@ def classify(
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     seed: Annotated[int | None, typer.Option(help="For shards and student; never for the noise.")] = None,
+    dry_run: DryRunOption = False,
     report: ReportOption = None,
     as_json: Json = False,
 ) -> None:
     """Learn a classifier from sensitive rows; release a student that saw public rows and private labels only."""
+    from understudy import registry
     from understudy.methods.classify_table import Request, classify_table
 
     check_report(report)
@@ -65,6 +69,8 @@ def classify(
         dataset=dataset,
         strict=strict,
     )
+    entry = registry.get("pate")
+    model = entry.load().from_settings(teachers=teachers)
     released = classify_table(
         request,
         teachers=teachers,
@@ -72,7 +78,10 @@ def classify(
         queries=queries,
         student=student,
         random_state=seed,
+        stop=lambda sizes: look_ahead(entry, model, sizes, dry_run, as_json),
     )
+    if released is None:
+        return
     write_report_for(report, [out], ledger=ledger, dataset=dataset)
     model = released.model
     certificate = model.certificate_

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from understudy.methods.students import NAMES
 from understudy.methods.voting import AGGREGATORS, Aggregator
 from understudy.privacy import Budget
 from understudy.release.bundle import check_target, read_bundle
-from understudy.release.preflight import safe_delta
+from understudy.release.preflight import PublicSizes, safe_delta, table_sizes
 from understudy.release.spending import check_ledger_options, spending
 from understudy.tables import Column, Encoder, Schema, check_table_path, read_table, validate_frame, write_table
 from understudy.tables.column import Category
@@ -71,9 +71,11 @@ def classify_table(
     queries: int | None = None,
     student: str = "logistic",
     random_state: int | None = None,
-) -> Classified:
+    stop: Callable[[PublicSizes], bool] | None = None,
+) -> Classified | None:
     """Touches private data. Everything that can be wrong is checked before the first charge; no row is among it.
 
+    `stop` is shown the public sizes before anything is reserved; where it says so nothing is done, and there is no result.
     What the features are is told by a schema, or by the public rows, which is free. What the classes are is told by the
     request or a schema, or looked at and paid for.
     """
@@ -102,6 +104,8 @@ def classify_table(
         raise InputError(f"--queries {queries} must lie between 1 and the {len(public)} public rows there are.")
     if not target.complete:
         _check_estimate(target, len(frame), request.epsilon, delta)
+    if stop is not None and stop(table_sizes(frame, schema, request.target)):
+        return None
     purpose = f"classify {request.target}"
     book, dataset = request.ledger, request.dataset
     with spending(request.epsilon, delta, purpose=purpose, ledger=book, dataset=dataset) as run:
