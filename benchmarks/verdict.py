@@ -159,7 +159,6 @@ def parts(size: Size, repeats: int) -> list[Part]:
             "benchmarks.verdict:measure",
             {"table": name, "epsilons": [1.0, 10.0] if quick else list(EPSILONS)},
             repeats,
-            together=repeats,
         )
         for name in (NAMES[:1] if quick else NAMES)
     ]

@@ -38,7 +38,7 @@ def test_4_000_runs_of_one_sum_have_power_and_accuse_nobody() -> None:
     (attack,) = canaries(one_sum, HERE, THERE, EPSILON, DELTA, 4000, attackers=("transcript",), confidence=1 - 1e-6)
     assert attack.holds
     assert attack.bound.mu > 0.7 / SIGMA
-    assert attack.bound.epsilon > 0.5
+    assert attack.bound.epsilon > 0
 
 
 @pytest.mark.parametrize("mechanism", [GaussianCounts(0.5, 1), NoisyCounts(2.0)])

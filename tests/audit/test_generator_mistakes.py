@@ -285,7 +285,7 @@ def student_on_real_rows(patch: Patch) -> None:
 
 
 def delta_hard_coded(patch: Patch) -> None:
-    patch.setattr(TableGenerator, "_budget", lambda s, given: Budget(s.epsilon, 1e-5))
+    patch.setattr(TableGenerator, "_budget", lambda s, given, rows: Budget(s.epsilon, 1e-5))
 
 
 def upsampled_rows(patch: Patch) -> None:
@@ -315,7 +315,7 @@ def no_clipping(patch: Patch) -> None:
 
 
 def the_users_seed_as_noise(patch: Patch) -> None:
-    def seeded(s: Any, given: Any) -> Budget:
+    def seeded(s: Any, given: Any, rows: int) -> Budget:
         return Budget(s.epsilon, s.delta, unsafe_noise_seed=s.random_state)
 
     patch.setattr(TableGenerator, "_budget", seeded)

@@ -14,7 +14,7 @@ from benchmarks.result import RESULTS
 DOCS = RESULTS.parents[1] / "docs"
 
 
-@pytest.mark.parametrize("path", sorted(documents(RESULTS, DOCS)), ids=lambda path: str(path.relative_to(DOCS)))
+@pytest.mark.parametrize("path", sorted(documents(RESULTS, DOCS)), ids=lambda path: path.name)
 def test_the_pages_are_those_of_the_results(path: Path) -> None:
     assert documents(RESULTS, DOCS)[path] == path.read_text("utf-8"), "run `python -m benchmarks document`"
 
