@@ -62,6 +62,12 @@ def test_common_classes_keep_what_goes_together_and_a_rare_one_its_place(fitted:
     assert fitted.sample(3_000, balance=1.0, random_state=0)["y"].value_counts().min() > 800
 
 
+def test_a_rare_class_stays_an_ellipse_however_little_noise_there_is() -> None:
+    """Its two-way tables have more cells than it has rows."""
+    clear = MomentsGenerator(100.0, random_state=0, unsafe_noise_seed=0, model="both").fit(table(), schema=SCHEMA)
+    assert clear.facts_["classes_from_tables"] == 2
+
+
 def test_a_release_of_both_comes_back_from_disk(fitted: MomentsGenerator, tmp_path: Path) -> None:
     fitted.save(tmp_path / "release")
     pd.testing.assert_frame_equal(

@@ -21,8 +21,9 @@ from understudy.methods.moments.tables_model import TablesModel
 from understudy.release.arrays import fitting
 from understudy.tables.coordinates import Bins
 
-# A class with fewer rows than this many standard deviations of the noise on a one-way cell is rare.
-_RARE = 20.0
+# A class with fewer rows than this many standard deviations of the noise on a one-way cell is rare; and so is one with
+# fewer than this many for a cell of a two-way table, however little noise there is.
+_RARE, _A_CELL = 20.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -76,4 +77,5 @@ def common_classes(tables: np.ndarray, bins: Bins, plan: TablesPlan) -> tuple[np
     """The classes that released tables tell enough of, the largest always among them; and the rows of every class."""
     one, two = plan.pairs.sigmas(len(bins.sizes))
     counts = np.maximum(class_counts(tables, bins.sizes, one, two), 1.0)
-    return np.flatnonzero((counts >= _RARE * one) | (counts == counts.max())), counts
+    enough = max(_RARE * one, _A_CELL * float(np.mean(bins.sizes)) ** 2)
+    return np.flatnonzero((counts >= enough) | (counts == counts.max())), counts
