@@ -69,7 +69,7 @@ def test_a_release_with_a_public_sample_estimates_nothing(data: Path, capsys: py
     assert code == 0, found
     model = load(found["release"])
     assert model.certificate_.body["release"]["schema_estimated"] == []
-    assert set(pd.read_csv(out, dtype=str)["zip"]) <= {"01067", "04109", "other"}
+    assert set(pd.read_csv(out, dtype=str)["zip"].dropna()) <= {"01067", "04109", "other"}
     low, high = model.schema_["dose"].bounds
     assert 0 < low <= table(200, 1)["dose"].min() < table(200, 1)["dose"].max() <= high < 20
 
