@@ -26,6 +26,8 @@ from understudy.evaluation.features import Featuriser
 METHODS = ("gpate", "pategan", "dpgan", "moments", "gan", "real")
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, math.inf)
 DATASETS = ("credit", "adult", "covtype", "cervical")
+# Half of the budget for a moments release, half for G-PATE that starts from it, against moments alone.
+REFINED = "gpate, moments start"
 JUDGES = ("logistic regression", "random forest", "adaboost", "xgboost")
 # A budget at which the noise is next to nothing; DP-SGD's accounting ends at a few hundred.
 ENDLESS = {"dpgan": 100.0, "moments": 1e3}
@@ -80,6 +82,7 @@ def parts(size: Size, repeats: int) -> list[Part]:
         for method in METHODS
         if method not in ("gan", "real") or epsilon == (1.0 if quick else math.inf)
     ]
+    chosen += [] if quick else [(dataset, REFINED, 1.0) for dataset in DATASETS]
     few = {"rows": 2_000, "train_rows": 4_000} if quick else {"rows": 10_000}
     return [
         Part(

@@ -19,8 +19,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
-from benchmarks.generators_speed import iteration_seconds
+from benchmarks.generators_speed import iteration_seconds, timed_fit
 from benchmarks.machine import seconds_of
+from benchmarks.methods import build
 from understudy import datasets
 from understudy.learn import discriminators as d
 from understudy.learn.networks import weight_count
@@ -90,16 +91,26 @@ def teachers_alone(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[
 
 
 def whole_iterations(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measured]:
-    """PATE-GAN as a user runs it: fakes, five teacher steps, votes, noise, student and generator."""
+    """As a user runs it: fakes, five teacher steps, votes or directions, noise, student and generator."""
     del repeats
     cube, _ = rows_of_credit()
     names = [f"v{i}" for i in range(cube.shape[1] - 1)]
     frame = pd.DataFrame(cube[:, :-1].astype(np.float64), columns=names).assign(y=np.arange(len(cube)) % 2 == 0)
     columns = [Column(name, "continuous", bounds=(0, 1)) for name in names]
     schema = Schema((*columns, Column("y", "boolean")), "y")
-    _, seconds = iteration_seconds(frame, schema, settings["teachers"], (), 40)
+    teachers, floor = settings["teachers"], {}
+    if settings["method"] == "gpate":
+        chosen = build("gpate", {"teachers": teachers, "iterations": 40}, 1.0, 0)
+        generator, seconds = timed_fit(chosen, frame, schema)
+        width, how = generator.model_.space.heads.width, generator.training
+        weights = weight_count(width, tuple(how.teacher_hidden), 1) + sum(how.teacher_hidden) + 1
+        # Five steps read real rows, weights and two moments, and write the last three; the directions read the weights.
+        traffic = teachers * 4 * (how.teacher_steps * (how.teacher_batch * width + 6 * weights) + weights)
+        floor = {"floor_bytes": traffic, "floor_seconds": traffic / bandwidth()}
+    else:
+        _, seconds = iteration_seconds(frame, schema, teachers, (), 40)
     taken = seconds[3:, 0]
-    return [{"best_seconds": float(taken.min()), "median_seconds": float(np.median(taken))}]
+    return [{"best_seconds": float(taken.min()), "median_seconds": float(np.median(taken)), **floor}]
 
 
 def parts(size: Size, repeats: int) -> list[Part]:
@@ -116,11 +127,12 @@ def parts(size: Size, repeats: int) -> list[Part]:
     ]
     return made + [
         Part(
-            f"iterations of {number} teachers",
+            f"iterations of {number} teachers, {method}",
             "benchmarks.generators_gpu:whole_iterations",
-            {"part": "iterations", "teachers": number},
+            {"part": "iterations", "teachers": number, "method": method},
             repeats,
         )
+        for method in ("pategan", "gpate")
         for number in counts[:2]
     ]
 

@@ -27,10 +27,14 @@ def iteration_seconds(
     frame: Any, schema: Any, teachers: int, hidden: Sequence[int], iterations: int
 ) -> tuple[Any, np.ndarray]:
     """PATE-GAN as a user runs it: the fitted generator, and seconds of clock and processor of each iteration."""
-    marks: list[tuple[float, float]] = [(time.perf_counter(), time.process_time())]
     how = {"first_steps": 5, "teacher_batch": BATCH, "batch": 5 * BATCH, "aggregator": "votes", "ballot": "gnmax"}
     settings = {"teachers": teachers, "iterations": iterations, "teacher_hidden": tuple(hidden), **how}
-    generator = build("pategan", settings, 100.0, 0)
+    return timed_fit(build("pategan", settings, 100.0, 0), frame, schema)
+
+
+def timed_fit(generator: Any, frame: Any, schema: Any) -> tuple[Any, np.ndarray]:
+    """A fit, and seconds of clock and processor of each iteration."""
+    marks: list[tuple[float, float]] = [(time.perf_counter(), time.process_time())]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         progress = lambda _: marks.append((time.perf_counter(), time.process_time()))  # noqa: E731

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.declare import Benchmark, Measured, Part, Size
-from benchmarks.methods import DELTA
+from benchmarks.methods import DELTA, make
 from benchmarks.result import Row, grouped
 from understudy import MomentsGenerator
 from understudy.methods.moments import label_model
@@ -23,6 +23,7 @@ from understudy.tables import Column, Schema
 
 ROWS, LEARNT = 100_000, 80_000
 MIXED = ("xor", "xor of numbers", "parity", "tree 0", "tree 1")
+REFINED = "gpate, moments start"
 NUMBERS = ("parity, numbers only", "tree 0, numbers only")
 _WARDS = ("u", "v", "w")
 
@@ -97,12 +98,16 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
         judge = HistGradientBoostingClassifier(random_state=0).fit(encoded(rows), rows["y"] == "yes")
         return float(roc_auc_score(test["y"] == "yes", np.asarray(judge.predict_proba(encoded(test)))[:, 1]))
 
-    generator = MomentsGenerator(1.0, DELTA, model=settings["model"], random_state=seed)
+    generator = (
+        make(REFINED, 1.0, seed)
+        if settings["model"] == REFINED
+        else MomentsGenerator(1.0, DELTA, model=settings["model"], random_state=seed)
+    )
     most = (0, 0) if settings["labels"] == "additive" else (label_model._MOST_PAIRS, label_model._MOST_TRIPLES)
     with warnings.catch_warnings(), mock.patch.multiple(label_model, _MOST_PAIRS=most[0], _MOST_TRIPLES=most[1]):
         warnings.simplefilter("ignore")
         rows = generator.fit(train, schema=schema_of(frame)).sample(LEARNT, random_state=seed)
-    found: Measured = {"chosen": generator.facts_["model"], "real": auroc(train), "synthetic": auroc(rows)}
+    found: Measured = {"chosen": generator.facts_.get("model"), "real": auroc(train), "synthetic": auroc(rows)}
     if kind in ("xor", "parity"):
         odd = rows[_signed(kind)[: 2 if kind == "xor" else 3]].to_numpy(bool).sum(axis=1) % 2 == 1
         found["rows_that_keep_it"] = float(np.mean(odd == (rows["y"] == "yes").to_numpy()))
@@ -112,6 +117,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 def parts(size: Size, repeats: int) -> list[Part]:
     cases = [(name, "auto", labels) for name in MIXED for labels in ("pairs and triples", "additive")]
     cases += [(name, model, "pairs and triples") for name in NUMBERS for model in ("auto", "tables")]
+    cases += [(name, REFINED, "pairs and triples") for name in MIXED]
     return [
         Part(
             f"{name}: {model}, {labels}",

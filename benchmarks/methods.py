@@ -52,6 +52,9 @@ _DIFFERENT: Mapping[str, Method] = {
     ),
     "dpgan": Method("dpgan", "", {}, {"iterations": 50}),
     "gpate": Method("gpate", "", {}, _FEW),
+    "gpate, moments start": Method(
+        "gpate", " from a moments start (ours)", _START, {**_FEW, "start.steps": 200}
+    ),
     "gpate as published": Method(
         "gpate",
         " as published",

@@ -141,12 +141,12 @@ CURVES = ("moments", "pategan", "dpgan")
 QUICK_EPSILONS = {"moments": (0.1, 1.0, 10.0), "dpgan": (1.0,), "pategan": (1.0,)}
 
 
-def over_epsilon(size: Size, repeats: int, rankings: str = "classifiers") -> list[Part]:
+def over_epsilon(size: Size, repeats: int) -> list[Part]:
     """Every method at every epsilon, those near 1 first."""
     chosen = QUICK_EPSILONS if size == "quick" else dict.fromkeys(CURVES, EPSILONS)
     return [
         part(
-            "credit", method, size, repeats, epsilon=epsilon, rankings=rankings,
+            "credit", method, size, repeats, epsilon=epsilon, rankings=True,
             name=epsilon_part("credit", method, epsilon),
         )
         for epsilon in sorted({e for epsilons in chosen.values() for e in epsilons}, key=lambda e: abs(e - 1))
@@ -165,7 +165,7 @@ def over_epsilon_quotes(table: str, metric: str, key: str, printed: Mapping[floa
 
 
 def _parts_3(size: Size, repeats: int) -> list[Part]:
-    gan = [] if size == "quick" else [part("credit", "gan", size, repeats, rankings="classifiers")]
+    gan = [] if size == "quick" else [part("credit", "gan", size, repeats, rankings=True)]
     return [*over_epsilon(size, repeats), *gan]
 
 
@@ -175,6 +175,7 @@ TABLE_3 = Benchmark(
     title="PATE-GAN, Table 3: do classifiers rank alike on synthetic and real rows?",
     paper="PATE-GAN (ICLR 2019), Table 3 and equation 8",
     datasets=("credit",),
+    repeats={"quick": 1, "full": 3},
     parts=_parts_3,
     quotes=(
         *over_epsilon_quotes(_SRA, "SRA", "sra_auroc", PRINTED_3),
@@ -213,6 +214,7 @@ FIGURES = Benchmark(
     title="PATE-GAN, Figures 1 and 2: usefulness over epsilon",
     paper="PATE-GAN (ICLR 2019), Figures 1 and 2",
     datasets=("credit",),
+    repeats={"quick": 1, "full": 3},
     parts=over_epsilon,
     quotes=tuple(
         epsilon_quote("Figures 1 and 2: mean over the classifiers", "credit", method, epsilon, metric, metric, None)

@@ -31,6 +31,7 @@ TABLE_4 = Benchmark(
     title="PATE-GAN, Table 4: the number of teachers",
     paper="PATE-GAN (ICLR 2019), Table 4",
     datasets=("credit",),
+    repeats={"quick": 1, "full": 3},
     parts=_parts_4,
     quotes=tuple(
         quote(
@@ -98,17 +99,13 @@ TABLE_5 = Benchmark(
 )
 
 
-def _parts_6(size: Size, repeats: int) -> list[Part]:
-    return over_epsilon(size, repeats, "features")
-
-
 TABLE_6 = Benchmark(
     id="pategan-6",
     title="PATE-GAN, Table 6: do features rank alike on synthetic and real rows?",
     paper="PATE-GAN (ICLR 2019), Table 6",
     datasets=("credit",),
     repeats={"quick": 1, "full": 3},
-    parts=_parts_6,
+    parts=over_epsilon,
     quotes=tuple(
         over_epsilon_quotes(
             "Table 6: agreement of the features' ranking by |correlation| with the label", "agreement", "features",

@@ -83,7 +83,7 @@ def _line(cells: Iterable[Any]) -> str:
     return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
 
-def select(rows: Iterable[Row], **wanted: Any) -> Iterator[Row]:
+def select(rows: Iterable[Row], /, **wanted: Any) -> Iterator[Row]:
     """The rows that have these values."""
     return (row for row in rows if all(row.get(name) == value for name, value in wanted.items()))
 

@@ -70,13 +70,11 @@ def _measure(settings: Mapping[str, Any], repeat: int) -> dict[str, float]:
         found |= epsilons(generator)
         rows = drawn(generator, settings["rows"], data.schema, repeat)
     made = features.rows(rows)
-    if settings.get("rankings") != "features":
-        found |= summarised(panel_scores(settings, features, data.positive, made, features.rows(data.test), repeat))
+    found |= summarised(panel_scores(settings, features, data.positive, made, features.rows(data.test), repeat))
     if settings.get("rankings"):
         real = features.rows(thinned(data.train, target, settings["rows"], repeat))
         first, second = prepare(real, made)
         found["features"] = ranking_agreement(*(feature_importance(side.x, side.y) for side in (first, second)))
-    if settings.get("rankings") == "classifiers":
         order = np.random.default_rng(repeat).permutation(len(made))
         cut = len(made) // 5
         parts = made.take(order[cut:]), made.take(order[:cut])
