@@ -12,11 +12,10 @@ NOT_PUBLIC = (
     "MAGGIC and UNOS are not public and are left out. Who holds them can run the same settings on them: "
     "`understudy synthesize` and `understudy evaluate` take any CSV or Parquet file with its schema."
 )
-GANS_MISS = (
-    "On credit the GAN without privacy comes out within 0.04 of print. What is private and starts from nothing does not: near chance at an "
-    "unconditional epsilon of 1, 0.35 to 0.5 of AUROC below print, and as published, at a data-dependent 1, no better "
-    "(docs/methods/pategan.md says what its votes are worth). We do not know which settings or unpaid looks at the data make the "
-    "difference; settings here were fixed on another dataset's validation rows."
+SETTINGS = (
+    "PATE-GAN, G-PATE and DP-GAN follow a rule from public sizes that was chosen on validation rows of adult and credit; their "
+    "columns are paid for. Rows as published have the paper's votes, noise and stopping rule in the same coordinates: PATE-GAN "
+    "then learns hardly anything (docs/methods/pategan.md says what its votes are worth), and stops below the paper's figures."
 )
 HOW = (
     "Repeat r splits the rows (a fifth is for the test, the same share of each class; adult as at UCI), fits and trains with "

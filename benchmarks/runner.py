@@ -176,7 +176,7 @@ def _write(plan: Plan, done: dict[str, Batch], kept: frozenset[str], seconds: fl
     benchmark = plan.benchmark
     batches = {name: [(mine, done[k]) for mine, k in keys if k in done] for name, keys in plan.batches.items()}
     works = {name: sum(batch.seconds for _, batch in mine) for name, mine in batches.items()}
-    lacking = {part.name: why for part in plan.parts if (why := _lacking(part, batches[part.name]))}
+    lacking = {part.name: why for part in plan.parts if (why := _lacking(plan, part, batches[part.name]))}
     about: dict[str, Any] = {
         "benchmark": benchmark.id,
         "title": benchmark.title,
@@ -228,12 +228,13 @@ def _write(plan: Plan, done: dict[str, Batch], kept: frozenset[str], seconds: fl
     return result
 
 
-def _lacking(part: Part, batches: Sequence[tuple[list[int], Batch]]) -> str:
-    """Why a part has fewer repeats than were asked for; nothing if it has them all."""
+def _lacking(plan: Plan, part: Part, batches: Sequence[tuple[list[int], Batch]]) -> str:
+    """Why a part has fewer repeats than were asked for; nothing if it has them all, now or from an earlier run."""
     failed = [batch.error for _, batch in batches if batch.error is not None]
     if failed:
         return f"failed: {failed[0]}"
-    there = sum(len(mine) for mine, _ in batches)
+    open_still = sum(len(mine) for mine, _ in plan.batches[part.name])
+    there = part.repeats - open_still + sum(len(mine) for mine, _ in batches)
     return "" if there == part.repeats else f"{there} of {part.repeats} repeats, the run was interrupted"
 
 
