@@ -75,6 +75,7 @@ def test_a_release_of_both_comes_back_from_disk(fitted: MomentsGenerator, tmp_pa
     )
 
 
+@pytest.mark.filterwarnings("ignore:of the target")
 def test_both_looks_are_charged_and_fit_the_budget() -> None:
     budget = Budget(1.0, 1e-5)
     tables, gaussian = plan_both(budget, 10, 10, 100_000, 10, labelled=True, located=True)
