@@ -14,7 +14,7 @@ from understudy.untrusted import strict_json
 
 
 @pytest.mark.parametrize(
-    ("kind", "count"), [("release", 1500), ("certificate", 800), ("schema", 1500), ("table", 2000), ("images", 3000)]
+    ("kind", "count"), [("release", 600), ("certificate", 400), ("schema", 1000), ("table", 2000), ("images", 3000)]
 )
 @pytest.mark.filterwarnings("ignore")
 def test_no_crafted_file_ends_in_a_traceback(tmp_path: Path, kind: str, count: int) -> None:

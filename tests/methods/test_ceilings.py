@@ -32,7 +32,7 @@ SHORT = {"first_steps": 20, "teacher_hidden": (32,), "generator_hidden": (32,), 
 QUICK: dict[str, Any] = {
     "gpate": lambda: GPATE.from_settings(epsilon=1e5, teachers=10, iterations=80, learning_rate=0.03, **SHORT),
     "pategan": lambda: PATEGAN.from_settings(
-        epsilon=1e5, teachers=10, iterations=150, batch=512, student_steps=20, generator_steps=3, **SHORT
+        epsilon=1e5, teachers=10, iterations=60, batch=256, student_steps=20, generator_steps=3, **SHORT
     ),
     "dpgan": lambda: DPGAN.from_settings(
         epsilon=100.0, iterations=200, batch=400, learning_rate=0.02, generator_hidden=(32,), random_state=0
