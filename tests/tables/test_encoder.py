@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from understudy.errors import InputError
 from understudy.tables import Column, Encoder, Schema
-from understudy.tables.column import BOUNDED, LISTED, seconds
+from understudy.tables.column import BOUNDED, KINDS, LISTED, NOMINAL, seconds
 
 MOMENTS = st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2250, 1, 1)).map(lambda d: d.replace(microsecond=0))
 
 
 @st.composite
 def columns(draw: st.DrawFn, name: str) -> Column:
-    kind = draw(st.sampled_from(["continuous", "integer", "ordinal", "categorical", "boolean", "datetime"]))
+    kind = draw(st.sampled_from(KINDS))
     bounds = categories = None
     scale = "linear"
     if kind == "integer":
@@ -35,12 +35,14 @@ def columns(draw: st.DrawFn, name: str) -> Column:
         bounds = (low, low + draw(st.floats(0, 1e9)))
     elif kind == "datetime":
         bounds = tuple(sorted([draw(MOMENTS), draw(MOMENTS)]))
+    elif kind == "duration":
+        bounds = tuple(sorted(dt.timedelta(seconds=draw(st.integers(-(10**8), 10**8))) for _ in range(2)))
     elif kind in LISTED:
         each = draw(
             st.sampled_from([st.text(max_size=3), st.integers(-(2**60), 2**60), st.sampled_from([0.5, 1.5, -2.25])])
         )
         categories = tuple(draw(st.lists(each, min_size=1, max_size=5, unique=True)))
-    other = kind == "categorical" and "other" not in (categories or ()) and draw(st.booleans())
+    other = kind in NOMINAL and "other" not in (categories or ()) and draw(st.booleans())
     return Column(name, kind, bounds, categories, draw(st.booleans()), scale, other)
 
 
@@ -66,6 +68,8 @@ def valid(draw: st.DrawFn, column: Column, rows: int) -> pd.Series:
     if column.kind == "datetime":
         return pd.Series([pd.NaT if v is None else dt.datetime(1970, 1, 1) + dt.timedelta(seconds=v) for v in found],
                          dtype="datetime64[us]")  # fmt: skip
+    if column.kind == "duration":
+        return pd.Series([pd.NaT if v is None else dt.timedelta(seconds=v) for v in found], dtype="timedelta64[us]")
     if column.kind == "continuous":
         return pd.Series(found, dtype="float64")
     if column.kind == "integer":

@@ -109,7 +109,7 @@ def test_public_rows_fit_their_own_schema(numbers: list[int], texts: list[str]) 
         (pd.DataFrame({"x": [1.0]})[:0], None, "no rows"),
         (pd.DataFrame({"sick": [1]}), "sick", "no columns"),
         (pd.DataFrame([[1, 2]], columns=["x", "x"]), None, "duplicate column names"),
-        (pd.DataFrame({"x": pd.to_timedelta([1], unit="s")}), None, "no kind of column fits"),
+        (pd.DataFrame({"x": [1j]}), None, "no kind of column fits"),
         (pd.DataFrame({"x": pd.Series([1, "a"], dtype=object)}), None, "mixes text and numbers"),
         ([1, 2], None, "a table must be"),
     ],

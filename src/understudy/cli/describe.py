@@ -118,7 +118,7 @@ def _print(made: Coordinates, data: Path) -> None:
             column.name + (" (target)" if column.target else ""),
             kind_in_words(column),
             range_in_words(column) if column.found else "did not stand out",
-            "" if not column.ordered or column.step in (0, 1) or column.kind == "datetime" else f"{column.step:g}",
+            "" if not column.ordered or column.step in (0, 1) or column.kind != "number" else f"{column.step:g}",
             f"{column.missing:.1%}" if column.missing else "",
             spread_in_words(column) if column.found else "",
         ]
@@ -135,7 +135,9 @@ def kind_in_words(column: Described) -> str:
     if column.kind == "datetime":
         clocks = {86400.0: "date", 3600.0: "date and hour", 60.0: "date and time"}
         return clocks.get(column.step, "date and time (s)")
-    return "yes or no" if column.kind == "boolean" else "category"
+    if column.kind == "duration":
+        return "duration"
+    return "yes or no" if column.kind == "boolean" else "code" if column.code else "category"
 
 
 def range_in_words(column: Described) -> str:
@@ -144,7 +146,7 @@ def range_in_words(column: Described) -> str:
         order = sorted(range(len(column.labels)), key=lambda place: -column.shares[place])
         shown = [f"{column.labels[place]} {column.shares[place]:.0%}" for place in order[:5]]
         return ", ".join(shown) + (f" and {len(order) - 5} more" if len(order) > 5 else "")
-    low, high = column.column.to_dict()["bounds"] if column.kind == "datetime" else column.bounds
+    low, high = column.bounds if column.kind == "number" else column.column.to_dict()["bounds"]
     ends = [end if isinstance(end, str) else f"{end:.6g}" for end in (low, high)]
     return f"{ends[0]} to {ends[1]}"
 

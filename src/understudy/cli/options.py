@@ -143,14 +143,14 @@ def read_chosen(
     from understudy.release.intake import read_rows
     from understudy.tables.aside import chosen_columns
     from understudy.tables.public import schema_with_sample
-    from understudy.tables.written import as_moments
+    from understudy.tables.written import as_read
 
     schema = schema or getattr(data, "schema", None)
     table = read_rows(data, schema, target, strict=strict, empty_allowed=empty_allowed)
     frame, said = chosen_columns(table.frame, schema, target, drop, only)
     if sample is not None:
         said = schema_with_sample(frame, said, read_sample(sample, data), target, typed=table.typed)
-    return replace(table, frame=as_moments(frame, said)), said
+    return replace(table, frame=as_read(frame, said)), said
 
 
 def read_sample(sample: Path, data: Path) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.tables import values
-from understudy.tables.column import OTHER, Column
+from understudy.tables.column import NOMINAL, OTHER, Column
 from understudy.tables.encoder import Encoder
 from understudy.tables.io import column_of
 from understudy.tables.schema import Schema
@@ -127,8 +127,8 @@ def opened(column: Column) -> Column:
 
     Whole numbers are read as numbers, since many a synthesiser writes 3.0000001.
     """
-    if column.kind == "categorical":
+    if column.kind in NOMINAL:
         return replace(column, nullable=True, other=column.other or OTHER not in column.labels)
     if column.kind == "integer":
-        return replace(column, kind="continuous", nullable=True)
+        return replace(column, kind="continuous", nullable=True, format=None)
     return replace(column, nullable=True)

@@ -23,7 +23,7 @@ from understudy.release.bundle import check_target, read_bundle
 from understudy.release.preflight import PublicSizes, safe_delta, table_sizes
 from understudy.release.spending import check_ledger_options, spending
 from understudy.tables import Column, Encoder, Schema, check_table_path, read_table, validate_frame, write_table
-from understudy.tables.column import Category
+from understudy.tables.column import LISTED, Category
 from understudy.tables.coordinates import Coordinates, Described, plan_within, read_column
 from understudy.tables.coordinates.categories import threshold
 from understudy.tables.coordinates.known import known_from
@@ -261,7 +261,7 @@ def _target(private: PrivateTable, request: Request) -> Column:
     else:
         column = Column(target, "boolean" if isinstance(dtype, pd.BooleanDtype) else "categorical")
     moments = dtype is not None and pd.api.types.is_datetime64_any_dtype(dtype)
-    if column.kind not in ("categorical", "ordinal", "boolean") or moments:
+    if column.kind not in (*LISTED, "boolean") or moments:
         raise InputError(
             f"the target {target!r} is {'datetime' if moments else column.kind}; a classifier needs categories. If its "
             "values are classes, list them with --classes."

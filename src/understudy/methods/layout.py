@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from understudy.tables import Encoder
+from understudy.tables.column import NOMINAL
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ def label(encoder: Encoder) -> Label | None:
     values: Sequence[Any]
     if column.kind == "boolean":
         values, codes = (False, True), ((0.0,), (1.0,))
-    elif column.kind == "categorical":
+    elif column.kind in NOMINAL:
         values = column.labels
         codes = tuple(tuple(float(i == j) for j in range(len(values))) for i in range(len(values)))
     elif column.kind == "ordinal":

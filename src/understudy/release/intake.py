@@ -18,7 +18,7 @@ from understudy.tables.aside import without_aside
 from understudy.tables.coordinates import Coordinates, Known, RowChances, declared, known_columns, read_column
 from understudy.tables.io import PrivateTable, Table, as_frame, column_of, read_private
 from understudy.tables.schema import SchemaLike
-from understudy.tables.written import as_moments
+from understudy.tables.written import as_read
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def check_table(
     table that does not fit what is declared is refused, which tells something about its rows. Nothing is charged.
     """
     schema = Schema.of(schema)
-    table = as_moments(without_aside(as_frame(frame, empty_allowed=empty_allowed), schema), schema)
+    table = as_read(without_aside(as_frame(frame, empty_allowed=empty_allowed), schema), schema)
     target = target if target is not None or schema is None else schema.target
     known = known_columns(table, schema, target)
     if schema is not None:
@@ -134,7 +134,7 @@ def read_rows(
 
 def require_fit(table: Table, schema: Schema | None, target: str | None) -> None:
     """Looks at private rows, and refuses those that do not fit what is declared; whoever sees the refusal learns of them."""
-    frame = as_moments(without_aside(as_frame(table), schema), schema)
+    frame = as_read(without_aside(as_frame(table), schema), schema)
     said = {} if schema is None else {column.name: column for column in schema}
     drafted = Schema.draft(frame, target)
     whole = Schema(tuple(said.get(column.name, column) for column in drafted), target)

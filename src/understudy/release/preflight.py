@@ -88,18 +88,20 @@ class Expected:
 
 def table_sizes(frame: Any, schema: Any, target: str | None) -> PublicSizes:
     """Sizes of a table: its number of rows, its columns and their types, and what the schema declares."""
+    from understudy.tables.column import LISTED, NOMINAL
+
     goal = target or (None if schema is None else schema.target)
     width, classes = 0, 1
     for name in frame.columns:
         column = schema[name] if schema is not None and name in schema.names else None
         if column is None:
-            levels = 1 if frame.dtypes[name].kind in "iufM" else _UNDECLARED
+            levels = 1 if frame.dtypes[name].kind in "iufMm" else _UNDECLARED
         elif column.kind == "boolean":
             levels = 1
         elif column.categories is not None:
-            levels = len(column.labels) if column.kind == "categorical" else 1
+            levels = len(column.labels) if column.kind in NOMINAL else 1
         else:
-            levels = _UNDECLARED if column.kind in ("categorical", "ordinal") else 1
+            levels = _UNDECLARED if column.kind in LISTED else 1
         width += levels + (column is None or column.nullable)
         if name == goal:
             classes = 2 if column is None or column.categories is None else len(column.labels)

@@ -15,7 +15,10 @@ import numpy as np
 import pandas as pd
 
 from understudy.tables import Column, Coordinates, Schema
+from understudy.tables.column import BOUNDED, LISTED, NOMINAL
 from understudy.tables.coordinates.rows import draw
+from understudy.tables.forms import DAYS_FORMAT, duration_text
+from understudy.tables.values import numbers as values_of
 
 Values: TypeAlias = Any  # a pandas Series; its stubs know a column of a frame as many things
 SHOWN_COLUMNS = 12
@@ -101,11 +104,11 @@ def _figure(column: Column, made: Values, real: Values | None) -> ColumnFigure:
     missing = None
     if column.nullable:
         missing = (float(made.isna().mean()), None if real is None else float(real.isna().mean()))
-    if column.kind in ("continuous", "integer", "datetime"):
+    if column.kind in BOUNDED:
         return _binned(column, made, real, missing)
     values = [True, False] if column.kind == "boolean" else list(column.labels)
     counts = _label_shares(made, values)
-    order = list(np.argsort(-counts, kind="stable")) if column.kind == "categorical" else list(range(len(values)))
+    order = list(np.argsort(-counts, kind="stable")) if column.kind in NOMINAL else list(range(len(values)))
     kept, folded = order[:_CATEGORIES], order[_CATEGORIES:]
     labels = [str(values[i]) for i in kept]
     if folded:
@@ -162,9 +165,8 @@ def _whole_edges(low: float, high: float) -> np.ndarray:
 
 def _numbers(values: Values, column: Column) -> np.ndarray:
     present: Any = values.dropna()
-    if column.kind == "datetime":
-        moments: Any = pd.to_datetime(present, utc=True)
-        return (moments - pd.Timestamp(0, tz="UTC")).dt.total_seconds().to_numpy(dtype=float)
+    if column.kind in ("datetime", "duration"):
+        return values_of(present, column)[0].astype(float)
     parsed: Any = pd.to_numeric(present, errors="coerce")
     return parsed.dropna().to_numpy(dtype=float)
 
@@ -172,6 +174,8 @@ def _numbers(values: Values, column: Column) -> np.ndarray:
 def _edge(value: float, column: Column) -> str:
     if column.kind == "datetime":
         return str(pd.Timestamp(value, unit="s", tz="UTC").date())
+    if column.kind == "duration":
+        return duration_text(value, column.format or DAYS_FORMAT)
     said = f"{np.round(value):,.0f}" if column.kind == "integer" else f"{value:.4g}"
     return "0" if said == "-0" else said
 
@@ -188,7 +192,7 @@ def correlations(schema: Schema, synthetic: pd.DataFrame, real: pd.DataFrame | N
 
 def _ordered(column: Column) -> bool:
     listed = column.categories is not None and (column.kind == "ordinal" or len(column.labels) == 2)
-    return column.kind in ("continuous", "integer", "boolean", "datetime") or listed
+    return column.kind in (*BOUNDED, "boolean") or listed
 
 
 def _correlation(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
@@ -197,14 +201,14 @@ def _correlation(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
 
 
 def _codes(column: Column, values: Values) -> np.ndarray:
-    if column.kind in ("ordinal", "categorical"):
+    if column.kind in LISTED:
         place = {str(label): i for i, label in enumerate(column.labels)}
         texts: Any = values.astype("object")
         return np.array([np.nan if pd.isna(v) else place.get(str(v), np.nan) for v in texts], dtype=float)
     if column.kind == "boolean":
         truths: Any = values.astype("object")
         return np.array([np.nan if pd.isna(v) else float(bool(v)) for v in truths])
-    if column.kind == "datetime":
+    if column.kind in ("datetime", "duration"):
         numbers = np.full(len(values), np.nan)
         numbers[values.notna().to_numpy()] = _numbers(values, column)
         return numbers

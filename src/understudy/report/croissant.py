@@ -102,7 +102,7 @@ def _record_set(columns: tuple[Column, ...], file: str) -> dict[str, Any]:
             "@type": "cr:Field",
             "@id": f"rows/{column.name}",
             "name": column.name,
-            "dataType": _TYPES.get(column.kind, "sc:Text"),
+            "dataType": "sc:Text" if column.digits else _TYPES.get(column.kind, "sc:Text"),
             "source": {"fileObject": {"@id": file}, "extract": {"column": column.name}},
         }
         for column in columns

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from typing import Any, Literal, TypeAlias, get_args
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal, TypeAlias, cast, get_args
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from understudy.errors import InputError
 from understudy.tables.aside import ASIDE
+from understudy.tables.forms import DURATION_FORMATS, duration_of, duration_text
 from understudy.wording import did_you_mean
 
-Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "boolean", "datetime"]
+Kind: TypeAlias = Literal["continuous", "integer", "ordinal", "categorical", "code", "boolean", "datetime", "duration"]
 Scale: TypeAlias = Literal["linear", "log"]
-Bound: TypeAlias = float | int | datetime
+Bound: TypeAlias = float | int | datetime | timedelta
 Category: TypeAlias = str | int | float
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-BOUNDED: tuple[Kind, ...] = ("continuous", "integer", "datetime")
-LISTED: tuple[Kind, ...] = ("ordinal", "categorical")
+BOUNDED: tuple[Kind, ...] = ("continuous", "integer", "datetime", "duration")
+LISTED: tuple[Kind, ...] = ("ordinal", "categorical", "code")
+NOMINAL: tuple[Kind, ...] = ("categorical", "code")
+"""Listed, and in no order."""
 OTHER = "other"
 
 
@@ -29,13 +34,16 @@ OTHER = "other"
 class Column:
     """What is public about one column.
 
-    - `bounds` (continuous, integer, datetime): lowest and highest value; what lies outside is clipped. Datetimes are
-      kept to the second, in UTC.
-    - `categories` (ordinal: in their order; categorical): all text or all numbers.
+    - `bounds` (continuous, integer, datetime, duration): lowest and highest value; what lies outside is clipped.
+      Datetimes are kept to the second, in UTC, and durations to the second.
+    - `categories` (ordinal: in their order; categorical): all text or all numbers; a code's are text.
     - `nullable`: whether values may be missing.
     - `scale`: `log` spreads small values apart; needs a lower bound of at least 0.
-    - `format` (datetime): how the table writes it, as `%d.%m.%Y` or `%Y-%m-%dT%H:%M:%SZ`; ISO 8601 if left out.
-    - `other` (categorical): whether a value that is not listed becomes the category "other"; if not, it is an error.
+    - `format`: how the table writes it. Datetime: as `%d.%m.%Y` or `%Y-%m-%dT%H:%M:%SZ`; ISO 8601 if left out.
+      Duration: `%H:%M:%S`, `%H:%M`, `%d days %H:%M:%S` or `ISO8601`. Integer and code: `%05d` for five digits with zeros.
+      Boolean: the words for no and yes, as `0/1` or `nein/ja`; false and true if left out.
+    - `zone` (datetime): in which zone it is shown, as `Europe/Berlin`; text without an offset is read as of that zone.
+    - `other` (categorical, code): whether a value that is not listed becomes the category "other"; if not, it is an error.
     """
 
     name: str
@@ -46,6 +54,7 @@ class Column:
     scale: Scale = "linear"
     other: bool = False
     format: str | None = None
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -61,18 +70,41 @@ class Column:
                 raise InputError(f"{where}: `{flag}` (={getattr(self, flag)!r}) must be true or false.")
         if self.bounds is not None:
             object.__setattr__(self, "bounds", _bounds(self.bounds, self.kind, where))
+        self._check_format(where)
+        if self.kind == "integer" and self.bounds is None and self.digits is not None:
+            object.__setattr__(self, "bounds", (0, 10**self.digits - 1))
         if self.categories is not None:
-            object.__setattr__(self, "categories", _categories(self.categories, self.kind, where))
+            object.__setattr__(self, "categories", _categories(self.categories, self.kind, where, self.digits))
         self._check_scale(where)
         self._check_other(where)
-        self._check_format(where)
 
     def _check_format(self, where: str) -> None:
+        if self.zone is not None:
+            _check_zone(self.zone, self.kind, where)
         if self.format is None:
             return
+        if self.kind in ("integer", "code"):
+            if not isinstance(self.format, str) or not re.fullmatch(r"%0([1-9]|1\d)d", self.format):
+                raise InputError(
+                    f"{where}: `format` (={self.format!r}) of digits is written as %05d: five, with zeros."
+                )
+            return
+        if self.kind == "duration":
+            if self.format not in DURATION_FORMATS:
+                raise InputError(
+                    f"{where}: `format` (={self.format!r}) of a duration is one of {', '.join(DURATION_FORMATS)}."
+                )
+            return
+        if self.kind == "boolean":
+            if len(set(self.words or ())) != 2:
+                raise InputError(
+                    f"{where}: `format` (={self.format!r}) of yes and no is two words, no first, as in 0/1."
+                )
+            return
         if self.kind != "datetime":
-            raise InputError(f"{where}: `format` is for datetime columns, not {self.kind}.")
-        sample = datetime(2023, 11, 29, 13, 37, 59)
+            raise InputError(f"{where}: a {self.kind} column has no `format`.")
+        # With a zone: %z says nothing of a moment that has none.
+        sample = datetime(2023, 11, 29, 13, 37, 59, tzinfo=UTC)
         try:
             again = datetime.strptime(sample.strftime(self.format), self.format)
         except (ValueError, TypeError):
@@ -102,8 +134,8 @@ class Column:
     def _check_other(self, where: str) -> None:
         if not self.other:
             return
-        if self.kind != "categorical":
-            raise InputError(f"{where}: `other` is for categorical columns, not {self.kind}.")
+        if self.kind not in NOMINAL:
+            raise InputError(f"{where}: `other` is for categorical and code columns, not {self.kind}.")
         if self.categories is not None and OTHER in self.categories:
             raise InputError(
                 f"{where}: {OTHER!r} is listed among the categories and `other` is true as well. "
@@ -125,11 +157,22 @@ class Column:
         return None
 
     @property
+    def digits(self) -> int | None:
+        """How many digits the `format` of a whole number or code writes."""
+        return int(self.format[2:-1]) if self.format is not None and self.kind in ("integer", "code") else None
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        """The words for no and yes that the `format` of a truth value names."""
+        told = isinstance(self.format, str) and self.kind == "boolean"
+        return tuple(word for word in cast(str, self.format).split("/") if word) if told else None
+
+    @property
     def number_bounds(self) -> tuple[float, float]:
-        """The bounds as numbers; for a datetime column in whole seconds since 1970."""
+        """The bounds as numbers; moments in whole seconds since 1970, durations in whole seconds."""
         if self.bounds is None:
             raise InputError(f"column {self.name!r} has no bounds.")
-        low, high = (seconds(bound) if isinstance(bound, datetime) else bound for bound in self.bounds)
+        low, high = (_as_number(bound) for bound in self.bounds)
         return low, high
 
     @property
@@ -146,7 +189,13 @@ class Column:
             plain["bounds"] = None if self.bounds is None else [_plain(bound) for bound in self.bounds]
         if self.kind in LISTED:
             plain["categories"] = None if self.categories is None else list(self.categories)
-        for name, default in (("nullable", False), ("scale", "linear"), ("other", False), ("format", None)):
+        for name, default in (
+            ("nullable", False),
+            ("scale", "linear"),
+            ("other", False),
+            ("format", None),
+            ("zone", None),
+        ):
             if getattr(self, name) != default:
                 plain[name] = getattr(self, name)
         return plain
@@ -157,13 +206,40 @@ def seconds(moment: datetime) -> int:
     return int(moment.replace(tzinfo=UTC).timestamp())
 
 
+def code_text(value: object, digits: int | None) -> str:
+    """A code as text: whole numbers without a fraction, digits with their zeros."""
+    text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return text.zfill(digits) if digits is not None and text.isdigit() else text
+
+
 def repeated(values: Sequence[Any]) -> list[Any]:
     """The values that were there before, in their order."""
     seen: set[Any] = set()
     return [value for value in values if value in seen or seen.add(value)]
 
 
+def _as_number(bound: Bound) -> float | int:
+    if isinstance(bound, timedelta):
+        return int(bound.total_seconds())
+    return seconds(bound) if isinstance(bound, datetime) else bound
+
+
+def _check_zone(zone: object, kind: Kind, where: str) -> None:
+    if kind != "datetime":
+        raise InputError(f"{where}: `zone` is for datetime columns, not {kind}.")
+    try:
+        # Types of files have offsets such as +02:00 as well.
+        if re.fullmatch(r"[+-]\d\d:\d\d", str(zone)) is None:
+            ZoneInfo(zone)  # pyright: ignore[reportArgumentType]
+    except (KeyError, ValueError, TypeError, OSError):
+        raise InputError(
+            f"{where}: `zone` (={zone!r}) is no time zone; write it as UTC, Europe/Berlin or +02:00."
+        ) from None
+
+
 def _plain(bound: Bound) -> float | int | str:
+    if isinstance(bound, timedelta):
+        return duration_text(bound)
     if not isinstance(bound, datetime):
         return bound
     midnight = bound.hour == bound.minute == bound.second == 0
@@ -175,7 +251,7 @@ def _bounds(bounds: object, kind: Kind, where: str) -> tuple[Bound, Bound]:
         raise InputError(f"{where}: `bounds` are for {', '.join(BOUNDED)} columns, not {kind}.")
     if isinstance(bounds, str) or not isinstance(bounds, Sequence) or len(bounds) != 2:
         raise InputError(f"{where}: `bounds` (={bounds!r}) must be two values, lowest and highest.")
-    convert = _moment if kind == "datetime" else _number
+    convert = {"datetime": _moment, "duration": _length}.get(kind, _number)
     low, high = (convert(bound, where) for bound in bounds)
     if kind == "integer":
         low, high = _whole(low, where), _whole(high, where)
@@ -204,6 +280,23 @@ def _whole(bound: Any, where: str) -> int:
     return int(bound)
 
 
+def _length(bound: Any, where: str) -> timedelta:
+    """A duration, from text in any of its forms or a number of seconds."""
+    if isinstance(bound, str):
+        found = duration_of(bound)
+    elif isinstance(bound, timedelta):
+        found = float("nan") if str(bound) == "NaT" else bound.total_seconds()
+    elif isinstance(bound, np.timedelta64):
+        found = float(bound / np.timedelta64(1, "s"))
+    else:
+        found = float(_number(bound, where))
+    if not math.isfinite(found) or abs(found) > timedelta.max.total_seconds():
+        raise InputError(
+            f"{where}: the bound {bound!r} is no duration; write it as 02:30:00, 1 days 02:30:00 or PT2H30M."
+        )
+    return timedelta(seconds=int(found))
+
+
 def _moment(bound: Any, where: str) -> datetime:
     if isinstance(bound, np.datetime64):
         bound = bound.astype("datetime64[s]").item()
@@ -223,7 +316,7 @@ def _moment(bound: Any, where: str) -> datetime:
     return datetime(bound.year, bound.month, bound.day, bound.hour, bound.minute, bound.second)
 
 
-def _categories(categories: object, kind: Kind, where: str) -> tuple[Category, ...]:
+def _categories(categories: object, kind: Kind, where: str, digits: int | None) -> tuple[Category, ...]:
     if kind not in LISTED:
         raise InputError(f"{where}: `categories` are for {', '.join(LISTED)} columns, not {kind}.")
     if isinstance(categories, str) or not isinstance(categories, Sequence):
@@ -240,6 +333,8 @@ def _categories(categories: object, kind: Kind, where: str) -> tuple[Category, .
             raise InputError(f"{where}: the category {value!r} must be text or a number; quote it if it is text.")
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{where}: the category {value!r} must be finite; use `nullable` for missing values.")
+    if kind == "code":
+        values = tuple(code_text(value, digits) for value in values)
     if len({isinstance(value, str) for value in values}) > 1:
         raise InputError(f"{where}: `categories` mixes text and numbers. Quote the numbers if the column holds text.")
     if twice := repeated(values):

@@ -7,38 +7,55 @@ import csv
 import gzip
 import io
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv as arrow_csv
 
 from understudy.errors import InputError
 from understudy.untrusted import check_expansion, open_regular
 
+pc: Any = pyarrow.compute  # its functions are made when it is imported
 MISSING = ("", "NA", "NaN")
 LONGEST_LINE = 16 * 2**20
 MOST_COLUMNS = 20_000
 _BLOCK_LIMIT = 2**31 - 1
+_LEADING_ZERO = re.compile(rb'[,"\r\n][-+]?0[0-9]')
 
 
 def read_csv(path: Path) -> pa.Table:
     """The table in a UTF-8, comma-separated file with a header line, .csv or .csv.gz. For rows that are public.
 
-    Types are inferred from the whole file, so that a late surprise makes a column text instead of an error.
+    Types are inferred from the whole file, so that a late surprise makes a column text instead of an error. Digits of
+    which some begin with a zero are a code, and stay text.
     """
-    size = _scan(path)
-    try:
+    size, zeros = _scan(path)
+
+    def read(**options: Any) -> pa.Table:
         return arrow_csv.read_csv(
             path,
             # One thread: only then does a parse error know its row.
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=min(size + 1, _BLOCK_LIMIT)),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True),
+            convert_options=arrow_csv.ConvertOptions(null_values=list(MISSING), strings_can_be_null=True, **options),
         )
+
+    try:
+        table = read()
+        digits = [field.name for field in table.schema if pa.types.is_integer(field.type)]
+        if zeros and digits and len(set(table.column_names)) == len(table.column_names):
+            texts = read(include_columns=digits, column_types=dict.fromkeys(digits, pa.string()))
+            codes = [n for n in digits if pc.any(pc.match_substring_regex(texts.column(n), r"^[-+]?0[0-9]")).as_py()]
+            for name in codes:
+                table = table.set_column(table.column_names.index(name), name, texts.column(name))
+        return table
     except pa.ArrowInvalid as error:
         message = str(error)
         if "Expected" in message and "columns, got" in message:
@@ -179,11 +196,16 @@ def _header(path: Path) -> list[str]:
     return names
 
 
-def _scan(path: Path) -> int:
-    """How many bytes there are, after a check of all of them with one chunk in memory at a time."""
+def _scan(path: Path) -> tuple[int, bool]:
+    """How many bytes there are, after a check of all of them with one chunk in memory at a time.
+
+    Also whether any cell could be digits that begin with a zero.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
-    size = 0
+    size, zeros, last = 0, False, b""
     for chunk in _chunks(path):
+        zeros = zeros or _LEADING_ZERO.search(last + chunk) is not None
+        last = chunk[-4:]
         if size == 0:
             _check_start(path, chunk)
         _refuse_long(path, chunk, size)
@@ -204,7 +226,7 @@ def _scan(path: Path) -> int:
         _refuse_encoding(path, size - len(pending), pending[0])
     if size == 0:
         raise InputError(f"{path} is empty: there is not even a header line.")
-    return size
+    return size, zeros
 
 
 def _chunks(path: Path, *, own: bool = False) -> Iterator[bytes]:

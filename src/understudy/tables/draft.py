@@ -42,6 +42,8 @@ def _kind(name: str, dtype: object) -> Kind:
         return "continuous"
     if types.is_datetime64_any_dtype(dtype):
         return "datetime"
+    if types.is_timedelta64_dtype(dtype):
+        return "duration"
     if types.is_string_dtype(dtype) or types.is_object_dtype(dtype):
         return "categorical"
     raise InputError(

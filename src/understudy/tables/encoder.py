@@ -15,7 +15,7 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.tables import values
-from understudy.tables.column import Column, Kind
+from understudy.tables.column import NOMINAL, Column, Kind
 from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.schema import Schema
 from understudy.wording import did_you_mean, listed, nth_row
@@ -43,7 +43,7 @@ class Group:
 
     @property
     def one_hot(self) -> bool:
-        return self.kind == "categorical"
+        return self.kind in NOMINAL
 
     @property
     def columns(self) -> slice:
@@ -72,9 +72,9 @@ class Coded:
 class Encoder:
     """Frame to unit cube and back.
 
-    - continuous, integer, datetime: one column, 0 at the lower bound and 1 at the upper, clipped;
+    - continuous, integer, datetime, duration: one column, 0 at the lower bound and 1 at the upper, clipped;
     - boolean: one column; ordinal: one column, rank / (k - 1);
-    - categorical: one column for each category, then "other" if the schema has it;
+    - categorical, code: one column for each category, then "other" if the schema has it;
     - nullable: one more column that is 1 where the value is missing.
 
     `decode` is the exact inverse for whole numbers, dates (to the second), ordinals, categories, booleans and missing
@@ -90,8 +90,8 @@ class Encoder:
         self.groups = _layout(schema)
         self.width = self.groups[-1].stop
         self.labels = tuple(label for group in self.groups for label in group.labels)
-        self.code_columns = tuple(column.name for column in schema if column.kind == "categorical")
-        self.code_sizes = tuple(len(c.labels) + c.nullable for c in schema if c.kind == "categorical")
+        self.code_columns = tuple(column.name for column in schema if column.kind in NOMINAL)
+        self.code_sizes = tuple(len(c.labels) + c.nullable for c in schema if c.kind in NOMINAL)
         self._parts = _parts(schema, self.groups)
         self._code_dtype = np.min_scalar_type(max(self.code_sizes, default=0))
 
@@ -177,7 +177,7 @@ def _layout(schema: Schema) -> tuple[Group, ...]:
     groups: list[Group] = []
     start = 0
     for column in schema:
-        one_hot = column.kind == "categorical"
+        one_hot = column.kind in NOMINAL
         labels = [f"{column.name}={label}" for label in column.labels] if one_hot else [column.name]
         if column.nullable:
             labels.append(f"{column.name} is missing")
@@ -226,7 +226,7 @@ def _steps(column: Column) -> float:
     """How many times finer than 1 the unit interval must be resolved for the column's values to come back exactly."""
     if column.kind == "ordinal":
         return len(column.labels) - 1
-    if column.kind not in ("integer", "datetime"):
+    if column.kind not in ("integer", "datetime", "duration"):
         return 0
     low, high = column.number_bounds
     if column.scale == "linear" or low == high:
@@ -272,6 +272,9 @@ def _read_number(part: np.ndarray, column: Column) -> object:
         return np.where(missing, np.nan, number)
     if column.kind == "integer":
         return _maybe_missing(number, missing, column, "Int64")
+    if column.kind == "duration":
+        lengths = number.astype("timedelta64[s]").astype("timedelta64[us]")
+        return np.where(missing, np.timedelta64("NaT", "us"), lengths)
     moments = number.astype("datetime64[s]").astype("datetime64[us]")
     return np.where(missing, np.datetime64("NaT", "us"), moments)
 

@@ -38,7 +38,10 @@ _RULES: tuple[tuple[str, Hint], ...] = (
     (r"notes?|comments?|remarks?|free ?text|narrative|memo", Hint("text", why="free text")),
     (r"(.* )?(id|uuid|guid)|mrn|ssn|index|(.* )?(row|record|patient|case|account) ?(no|nr|number|id)|unnamed.*",
      Hint("id", why="it tells rows apart")),
-    (r"zip( ?code)?|post(al)? ?code|postcode|plz", Hint("categorical", why="a code, not a number")),
+    (r"zip( ?code)?|post(al)? ?code|postcode|plz", Hint("code", why="a code, not a number")),
+    (r"(icd|icd ?9|icd ?10|atc|ops|cpt|drg|loinc|snomed|naics|sic|fips|ward|diagnosis|procedure|product)( ?10)? ?codes?|icd( ?9| ?10)?|fips",
+     Hint("code", why="a code, not a number")),
+    (r"(.* )?(duration|elapsed( time)?)", Hint("duration", why="how long")),
     (r"(dob|(date of )?birth ?(date|day)|date of birth)", Hint("datetime", (datetime(1900, 1, 1), datetime(2030, 12, 31)), "dates of birth")),
     (r"(.* )?(date|datetime|timestamp)|date .*|.* at", Hint("datetime", _LIFE, "the calendar")),
     (r"(.* )?year|yob|yr", Hint("integer", (1900, 2100), "years")),
@@ -94,10 +97,11 @@ def suggested(drafted: Schema, *, typed: bool) -> list[Column | Aside]:
 def _fits(hint: Hint, kind: Kind) -> bool:
     """Whether a column of the file's own type could be what its name suggests."""
     allowed: dict[str, tuple[str, ...]] = {
-        "integer": ("integer", "continuous", "id", "categorical", "boolean", "drop"),
+        "integer": ("integer", "continuous", "id", "categorical", "code", "boolean", "drop"),
         "continuous": ("continuous", "integer", "id", "drop"),
         "datetime": ("datetime", "drop"),
+        "duration": ("duration", "drop"),
         "boolean": ("boolean", "categorical", "drop"),
-        "categorical": ("categorical", "id", "text", "drop"),
+        "categorical": ("categorical", "code", "duration", "id", "text", "drop"),
     }
     return hint.kind in allowed.get(kind, ())

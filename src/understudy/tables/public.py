@@ -77,6 +77,8 @@ def _filled(series: pd.Series, column: Column) -> Column:
         low, high = (number.item() for number in (numbers[~missing].min(), numbers[~missing].max()))
         if column.kind == "datetime":
             return replace(column, bounds=(_moment(low), _moment(high)))
+        if column.kind == "duration":
+            return replace(column, bounds=(timedelta(seconds=low), timedelta(seconds=high)))
         return replace(column, bounds=(low, high))
     return column
 

@@ -16,18 +16,21 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.tables.aside import ASIDE, Aside, AsideKind
-from understudy.tables.column import BOUNDED, LISTED, OTHER, Category, Column, Kind
+from understudy.tables.column import BOUNDED, LISTED, NOMINAL, OTHER, Category, Column, Kind
 from understudy.tables.coordinates.cells import Distinct, factorise
-from understudy.tables.coordinates.known import Known
-from understudy.tables.coordinates.readings import MOMENTS, NUMBERS, STEPS, Reading
+from understudy.tables.coordinates.known import Known, kind_of
+from understudy.tables.coordinates.readings import DURATIONS, MOMENTS, NUMBERS, STEPS, Reading
+from understudy.tables.forms import duration_text
 
 LETTERS: dict[str, Kind | AsideKind | None] = {
     "n": "continuous",
     "w": "integer",
     "c": "categorical",
+    "k": "code",
     "o": "ordinal",
     "y": "boolean",
     "d": "datetime",
+    "u": "duration",
     "i": "id",
     "t": "text",
     "x": "drop",
@@ -35,8 +38,8 @@ LETTERS: dict[str, Kind | AsideKind | None] = {
 }
 """What an owner types for each kind; None is to have all of it learnt."""
 WORDS = (
-    "n number, w whole number, c category or code, o ordered category, y yes/no, d date or time, "
-    "i id, t text, x drop, l learn it"
+    "n number, w whole number, c category, k code (zeros kept), o ordered category, y yes/no, d date or time, "
+    "u duration, i id, t text, x drop, l learn it"
 )
 # A column of so few different values is taken for a category at a glance.
 _FEW = 12
@@ -72,6 +75,10 @@ def glance(series: pd.Series) -> Glance:
         moments = distinct.as_kind("datetime")
         ends = [str(pd.Timestamp(end, unit="s")).removesuffix(" 00:00:00") for end in (np.nanmin(moments), np.nanmax(moments))]  # fmt: skip
         return Glance(f"{ends[0]} to {ends[1]}, {different}{absent}", kind)
+    if kind == "duration":
+        lengths = distinct.as_kind("duration")
+        shortest, longest = (duration_text(length) for length in (np.nanmin(lengths), np.nanmax(lengths)))
+        return Glance(f"durations from {shortest} to {longest}, {different}{absent}", kind)
     if len(counts) <= _FEW:
         order = np.argsort(-counts, kind="stable")
         shown = ", ".join(distinct.label(int(place)) for place in order)
@@ -88,6 +95,10 @@ def _looks_like(distinct: Distinct, counts: np.ndarray) -> Kind | AsideKind:
         return "boolean" if distinct.labels is None or len(counts) <= 2 else "categorical"
     if readings[list(MOMENTS)].sum() >= 0.9 * there:
         return "datetime"
+    if readings[list(DURATIONS)].sum() >= 0.9 * there:
+        return "duration"
+    if readings[Reading.CODE] and (readings[Reading.CODE] + readings[list(NUMBERS)].sum()) >= 0.9 * there:
+        return "code"
     if readings[list(NUMBERS)].sum() >= 0.9 * there:
         whole = all(STEPS[reading] >= 1 for reading in NUMBERS if readings[reading] > 0.01 * there)
         if whole and alone:
@@ -105,24 +116,27 @@ def _looks_like(distinct: Distinct, counts: np.ndarray) -> Kind | AsideKind:
 
 def known_as(name: str, kind: Kind | AsideKind | None, *, target: bool = False) -> Known:
     """The column as far as its kind is declared, for its price."""
-    kinds = {"continuous": "number", "integer": "number", "ordinal": "categorical"}
     return Known(
         name,
-        None if kind is None else kinds.get(kind, kind),  # pyright: ignore[reportArgumentType]
+        None if kind is None or kind in ("id", "text", "drop") else kind_of(kind),
         step=1.0 if kind == "integer" else None,
         target=target,
     )
 
 
 def bounds_from(text: str, name: str, kind: Kind) -> tuple[object, object]:
-    """The two ends that were typed: `0 to 120`, `0 120` or `0, 120`, or two dates."""
+    """The two ends that were typed: `0 to 120`, `0 120` or `0, 120`, two dates or two durations."""
+    if kind == "duration" and " to " in text:
+        checked = Column(name, kind, tuple(text.split(" to ", 1))).bounds  # pyright: ignore[reportArgumentType]
+        assert checked is not None
+        return checked
     parts = [part for part in text.replace(" to ", " ").replace(",", " ").split(" ") if part]
     if kind == "datetime" and len(parts) == 4:  # two dates with their times
         parts = [" ".join(parts[:2]), " ".join(parts[2:])]
     if len(parts) != 2:
         raise InputError(f"{text!r}: write two values, lowest and highest, as in `0 to 120`.")
     ends: list[object] = list(parts)
-    if kind != "datetime":
+    if kind not in ("datetime", "duration"):
         ends = [_number(part) for part in parts]
     checked = Column(name, kind, (ends[0], ends[1])).bounds  # pyright: ignore[reportArgumentType]
     assert checked is not None
@@ -143,11 +157,11 @@ def categories_from(text: str, name: str, kind: Kind) -> tuple[tuple[Category, .
     They are numbers where all of them are whole numbers as a file writes them: 01 is text.
     """
     labels = [label.strip() for label in next(csv.reader([text], skipinitialspace=True), []) if label.strip()]
-    other = "*" in labels and kind == "categorical"
+    other = "*" in labels and kind in NOMINAL
     labels = [label for label in labels if label not in ("*", OTHER if other else "*")]
     if not labels:
         raise InputError(f"{text!r}: write the values with commas between them, as in `low, middle, high`.")
-    numbers = all(label.lstrip("-").isdigit() and str(int(label)) == label for label in labels)
+    numbers = kind != "code" and all(label.lstrip("-").isdigit() and str(int(label)) == label for label in labels)
     categories: tuple[Category, ...] = tuple(int(label) if numbers else label for label in labels)
     Column(name, kind, categories=categories, other=other)
     return categories, other

@@ -11,7 +11,7 @@ from understudy.tables.aside import without_aside
 from understudy.tables.column import LISTED, Column
 from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.schema import Schema
-from understudy.tables.written import as_moments
+from understudy.tables.written import as_read
 from understudy.wording import did_you_mean, listed, nth_row
 
 
@@ -23,7 +23,7 @@ def validate_frame(table: Table, schema: Schema, target: str | None = None) -> t
     Returns notes on what is odd but harmless (constant columns, values that will be clipped). An incomplete schema is
     checked as far as it goes.
     """
-    frame = as_moments(without_aside(as_frame(table), schema), schema)
+    frame = as_read(without_aside(as_frame(table), schema), schema)
     check_names(frame, schema)
     target = schema.target if target is None else target
     if target is not None:

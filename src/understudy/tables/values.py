@@ -13,7 +13,8 @@ import pandas as pd
 from pandas.api import types
 
 from understudy.errors import InputError
-from understudy.tables.column import OTHER, Category, Column
+from understudy.tables.column import OTHER, Category, Column, code_text
+from understudy.tables.forms import durations_of
 from understudy.wording import listed, nth_row
 
 
@@ -27,12 +28,14 @@ def refuse_missing(missing: np.ndarray, column: Column) -> None:
 
 
 def numbers(series: pd.Series, column: Column) -> tuple[np.ndarray, np.ndarray]:
-    """Private numbers of a continuous (float64), integer or datetime (int64, seconds) column, and which are missing.
+    """Private numbers of a continuous (float64), integer, datetime or duration (int64, seconds) column, and which are missing.
 
     Where a value is missing the number is 0. Nothing is clipped yet.
     """
     if column.kind == "datetime":
         return _seconds(series, column)
+    if column.kind == "duration":
+        return _lengths(series, column)
     if not _could_be_numbers(series.dtype):
         _refuse_type(series, column)
     if types.is_integer_dtype(series.dtype):
@@ -63,6 +66,9 @@ def booleans(series: pd.Series, column: Column) -> tuple[np.ndarray, np.ndarray]
     missing = series.isna().to_numpy()
     if types.is_bool_dtype(series.dtype) and not isinstance(series.dtype, pd.CategoricalDtype):
         return series.to_numpy(bool, na_value=False), missing
+    if column.words is not None:
+        words = dict(zip(column.words, (False, True), strict=True))
+        series = series.map(lambda value: words.get(str(value), value), na_action="ignore")
     wrong = ~series.isin([False, True]).to_numpy() & ~missing
     if wrong.any():
         _refuse_value(series, wrong, column, "is neither true nor false (nor 1 or 0)")
@@ -75,6 +81,8 @@ def codes(series: pd.Series, column: Column) -> np.ndarray:
     A value that is not listed becomes "other" where the schema has that, and is an error otherwise.
     """
     positions, values = distinct(series)
+    if column.kind == "code":
+        values = [code_text(value, column.digits) for value in values]
     known = {value: code for code, value in enumerate(column.labels)}
     text = isinstance(column.labels[0], str)
     lookup = np.empty(len(values) + 1, dtype=np.int64)
@@ -116,15 +124,45 @@ def distinct(series: pd.Series) -> tuple[np.ndarray, list[Category]]:
 
 def _seconds(series: pd.Series, column: Column) -> tuple[np.ndarray, np.ndarray]:
     if not types.is_datetime64_any_dtype(series.dtype):
-        if types.is_numeric_dtype(series.dtype) or isinstance(series.dtype, pd.CategoricalDtype):
+        digits = column.format is not None and types.is_integer_dtype(series.dtype)  # as %Y%m%d writes them
+        if not digits and (types.is_numeric_dtype(series.dtype) or isinstance(series.dtype, pd.CategoricalDtype)):
             _refuse_type(series, column)
-        moments = pd.to_datetime(series, errors="coerce", format="ISO8601", utc=True)
-        series = _parsed(series, moments, column)
+        series = _parsed(series, moments(series, column.format, column.zone), column)
     if isinstance(series.dtype, pd.DatetimeTZDtype):
         series = series.dt.tz_convert("UTC").dt.tz_localize(None)
     missing = series.isna().to_numpy()
     values = series.to_numpy().astype("datetime64[s]").astype(np.int64)
     return np.where(missing, 0, values), missing
+
+
+def moments(series: pd.Series, format: str | None, zone: str | None) -> pd.Series:
+    """Private text as moments in UTC, missing where it does not fit; without an offset it is of the zone."""
+    texts = series.astype("str") if format is not None else series
+    how = "ISO8601" if format is None else format
+    parsed = cast(pd.Series, pd.to_datetime(texts, errors="coerce", format=how, utc=True))
+    if zone is None or zone == "UTC":
+        return parsed
+    offset = texts.astype("str").str.contains(r"(?:Z|[+-]\d\d:?\d\d)\s*$", regex=True, na=False).to_numpy(dtype=bool)
+    # In the hour that a change of the clock repeats or leaves out, the first reading counts.
+    local = parsed.dt.tz_localize(None).dt.tz_localize(
+        zone, ambiguous=np.ones(len(parsed), dtype=bool), nonexistent="shift_forward"
+    )
+    return parsed.where(offset, local.dt.tz_convert("UTC"))
+
+
+def _lengths(series: pd.Series, column: Column) -> tuple[np.ndarray, np.ndarray]:
+    if types.is_timedelta64_dtype(series.dtype):
+        missing = series.isna().to_numpy()
+        found = series.dt.total_seconds().to_numpy(np.float64)
+    else:
+        if types.is_numeric_dtype(series.dtype) or types.is_datetime64_any_dtype(series.dtype):
+            _refuse_type(series, column)
+        missing = series.isna().to_numpy()
+        found = np.where(missing, np.nan, durations_of(series.astype(str)))
+        wrong = np.isnan(found) & ~missing
+        if wrong.any():
+            _refuse_value(series, wrong, column, "is not a duration like 02:30:00, 1 days 02:30:00 or PT2H30M")
+    return np.where(missing, 0, np.trunc(np.where(missing, 0, found))).astype(np.int64), missing
 
 
 def _could_be_numbers(dtype: object) -> bool:
@@ -136,7 +174,8 @@ def _could_be_numbers(dtype: object) -> bool:
 def _parsed(series: pd.Series, parsed: pd.Series, column: Column) -> pd.Series:
     wrong = parsed.isna().to_numpy() & ~series.isna().to_numpy()
     if wrong.any():
-        what = "a date like 2024-12-31" if column.kind == "datetime" else "a number"
+        form = column.format or "2024-12-31"
+        what = f"a date like {form}" if column.kind == "datetime" else "a number"
         _refuse_value(series, wrong, column, f"is not {what}, but the schema says `kind: {column.kind}`")
     return parsed
 

@@ -36,7 +36,8 @@ def _entry(field: pa.Field) -> Column | Aside:
     kind = kind_of(field.type)
     if kind is None:
         return Aside(field.name, "drop", 0)
-    return Column(field.name, kind, nullable=field.nullable)
+    zone = field.type.tz if pa.types.is_timestamp(field.type) else None
+    return Column(field.name, kind, nullable=field.nullable, zone=zone)
 
 
 def kind_of(type: pa.DataType) -> Kind | None:
@@ -49,6 +50,8 @@ def kind_of(type: pa.DataType) -> Kind | None:
         return "continuous"
     if pa.types.is_date(type) or pa.types.is_timestamp(type):
         return "datetime"
+    if pa.types.is_duration(type):
+        return "duration"
     if pa.types.is_dictionary(type) or pa.types.is_string(type) or pa.types.is_large_string(type):
         return "categorical"
     return None

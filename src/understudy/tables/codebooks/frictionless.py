@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from understudy.errors import InputError
 from understudy.tables.aside import Aside
 from understudy.tables.codebooks.plain import bounded, json_of, listed
 from understudy.tables.column import Column
+from understudy.tables.forms import CLOCK_FORMAT, ISO_FORMAT
 from understudy.wording import did_you_mean
 from understudy.wording import listed as names_of
 
@@ -66,6 +68,12 @@ def _entry(field: dict[str, Any], key: bool) -> Column | Aside:
         return bounded(
             name, "datetime", *(None if end is None else str(end).rstrip("Z") for end in ends), nullable=nullable
         )
+    if kind == "duration":
+        return bounded(name, "duration", *ends, nullable=nullable, format=ISO_FORMAT)
+    if kind == "time":
+        return bounded(name, "duration", *ends, nullable=nullable, format=CLOCK_FORMAT)
+    if kind == "string" and re.fullmatch(r"\^?(\[0-9\]|\\d)\{\d+\}\$?", str(limits.get("pattern", ""))):
+        return Column(name, "code", nullable=nullable)  # digits of a fixed number
     if kind == "boolean":
         return Column(name, "boolean", nullable=nullable)
     if kind in ("object", "array", "geojson") or field.get("format") in _PRIVATE_TEXT:

@@ -50,12 +50,13 @@ def _plain(value: object) -> Category:
     return int(value) if float(value).is_integer() else value
 
 
-def bounded(name: str, kind: Kind, low: object, high: object, *, nullable: bool) -> Column:
-    """A number or a date whose range is said only where both of its ends are."""
+def bounded(name: str, kind: Kind, low: object, high: object, *, nullable: bool, format: str | None = None) -> Column:
+    """A number, a date or a duration whose range is said only where both of its ends are."""
     if low in (None, "") or high in (None, ""):
-        return Column(name, kind, nullable=nullable)
-    ends = (low, high) if kind == "datetime" else (_number(low, name), _number(high, name))
-    return Column(name, kind, ends, nullable=nullable)  # pyright: ignore[reportArgumentType]
+        return Column(name, kind, nullable=nullable, format=format)
+    timed = kind in ("datetime", "duration")
+    ends = (low, high) if timed else (_number(low, name), _number(high, name))
+    return Column(name, kind, ends, nullable=nullable, format=format)  # pyright: ignore[reportArgumentType]
 
 
 def listed(

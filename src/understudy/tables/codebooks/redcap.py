@@ -15,6 +15,7 @@ from understudy.errors import InputError
 from understudy.tables.aside import Aside
 from understudy.tables.codebooks.plain import bounded, listed, text_of
 from understudy.tables.column import Column
+from understudy.tables.forms import CLOCK_FORMAT, SHORT_FORMAT
 
 NAME, TYPE = "Variable / Field Name", "Field Type"
 CHOICES = "Choices, Calculations, OR Slider Labels"
@@ -75,11 +76,11 @@ def _entries(row: dict[str, str]) -> list[Column | Aside]:
         return [Aside(name, "text", 0)]
     if kind == "checkbox":
         codes = [code for code, _ in choices(row.get(CHOICES, ""))]
-        return [Column(f"{name}___{code.lower().replace('-', '_')}", "boolean") for code in codes]
+        return [Column(f"{name}___{code.lower().replace('-', '_')}", "boolean", format="0/1") for code in codes]
     if kind in ("radio", "dropdown"):
         return [listed(name, [code for code, _ in choices(row.get(CHOICES, ""))], nullable=nullable)]
     if kind in ("yesno", "truefalse"):
-        return [Column(name, "boolean", nullable=nullable)]
+        return [Column(name, "boolean", nullable=nullable, format="0/1")]
     if kind == "slider":
         return [bounded(name, "integer", ends[0] or 0, ends[1] or 100, nullable=nullable)]
     if kind == "calc":
@@ -95,7 +96,11 @@ def _entries(row: dict[str, str]) -> list[Column | Aside]:
     if rule.startswith("number"):
         return [bounded(name, "continuous", *_numbers(ends), nullable=nullable)]
     if rule.startswith(("zipcode", "postalcode")):
-        return [Column(name, "categorical", nullable=nullable)]
+        return [Column(name, "code", nullable=nullable)]
+    if rule.startswith("time"):
+        form = CLOCK_FORMAT if rule == "time_hh_mm_ss" else SHORT_FORMAT
+        times = [end if re.fullmatch(r"\d\d?:\d\d(:\d\d)?", end) else "" for end in ends]
+        return [bounded(name, "duration", *times, nullable=nullable, format=form)]
     return [Aside(name, "text", 0)]
 
 

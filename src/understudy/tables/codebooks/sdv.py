@@ -63,11 +63,19 @@ def _entry(name: str, said: dict[str, Any], key: object) -> Column | Aside:
     if kind == "boolean":
         return Column(name, "boolean", nullable=True)
     if kind == "datetime":
-        return Column(name, "datetime", nullable=True)
+        return Column(name, "datetime", nullable=True, format=_format(name, said.get("datetime_format")))
     if kind == "postcode":
-        return Column(name, "categorical", nullable=True)
+        return Column(name, "code", nullable=True)
     # What is left is a name, an address, a number of a card, or nobody knows what.
     return Aside(name, "text", 0)
+
+
+def _format(name: str, format: object) -> str | None:
+    """The format of its dates, where it says the day; what is ISO 8601 needs none."""
+    try:
+        return Column(name, "datetime", format=None if format is None else str(format)).format
+    except InputError:
+        return None
 
 
 def _pattern(regex: object) -> str | None:

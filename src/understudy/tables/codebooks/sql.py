@@ -11,7 +11,8 @@ from pathlib import Path
 from understudy.errors import InputError
 from understudy.tables.aside import Aside
 from understudy.tables.codebooks.plain import bounded, listed, text_of
-from understudy.tables.column import Column, Kind
+from understudy.tables.column import BOUNDED, Column, Kind
+from understudy.tables.hints import hint_for
 from understudy.wording import did_you_mean
 from understudy.wording import listed as names_of
 
@@ -24,6 +25,7 @@ _KINDS: tuple[tuple[str, Kind], ...] = (
     (r"(tiny|small|medium|big|u?)int|integer|int[248]?\b|serial|year", "integer"),
     (r"numeric|decimal|number|float|real|double|money", "continuous"),
     (r"date|timestamp|smalldatetime", "datetime"),
+    (r"interval|time\b", "duration"),
     (r"(var|n|nvar|var2)?char|character|text|string|clob|enum|citext", "categorical"),
 )
 
@@ -79,6 +81,8 @@ def _entry(line: str, keys: list[str], checks: list[str]) -> Column | Aside:
     kind: Kind | None = next((kind for rule, kind in _KINDS if re.match(rf"(?:{rule})", low)), None)
     if kind is None:
         return Aside(name, "drop", 0)
+    if kind == "categorical" and (hint := hint_for(name)) is not None and hint.kind == "code":
+        kind = "code"
     if re.match(r"(numeric|decimal|number)\s*\(\s*\d+\s*(,\s*0\s*)?\)", low):
         kind = "integer"
     nullable = "not null" not in low
@@ -88,7 +92,7 @@ def _entry(line: str, keys: list[str], checks: list[str]) -> Column | Aside:
     me = rf'(?<!\w)"?`?\[?{re.escape(name)}\]?`?"?'
     if match := re.search(rf"{me}\s+in\s*\(((?:\s*{_VALUE}\s*,?)+)\)", about, re.IGNORECASE):
         return listed(name, _values(match[1]), nullable=nullable)
-    if kind in ("integer", "continuous", "datetime"):
+    if kind in BOUNDED:
         return bounded(name, kind, *_ends(about, me), nullable=nullable)
     return Column(name, kind, nullable=nullable)
 

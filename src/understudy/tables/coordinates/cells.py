@@ -15,26 +15,33 @@ from pandas.api import types
 
 from understudy.errors import InputError
 from understudy.tables.coordinates.readings import (
+    DURATIONS,
+    DURATIONS_BY_FORM,
     MOMENTS,
+    MOMENTS_BY_FORM,
     NUMBERS,
     TRUTHS,
     Reading,
-    moment_readings,
+    clock_readings,
     number_readings,
 )
+from understudy.tables.forms import DURATION_FORMS, MOMENT_FORMS, duration_text, durations_of, moments_of
 
 # Infinities count as the last whole number of its size. The ladder ends before, but declared bounds need not.
 FARTHEST = 2.0**62
 # Moments outside the years 1800 to 2199 count as the first or the last second of them.
 FIRST_SECOND, LAST_SECOND = -5364662400, 7258118399
+# How every cell that could be a moment or a duration begins.
+_TIMED = r"\d{1,4}[-/.]\d|-?\d+:\d|-?\d+ day|-?P[\dT]"
 
 
 @dataclass(frozen=True)
 class Distinct:
     """Private. The distinct cells of a column without the missing ones: each with its reading and what it stands for.
 
-    `numbers` holds numbers, truth values (0 and 1) and moments (seconds), and NaN for other text; `labels` holds the text
-    of a cell, or None where the column's type is that of numbers or moments, whose labels are made only when published.
+    `numbers` holds numbers, truth values (0 and 1), moments and durations (seconds), and NaN for other text; `labels` holds
+    the text of a cell, or None where the column's type is that of numbers, moments or durations, whose labels are made only
+    when published.
     """
 
     readings: np.ndarray
@@ -47,15 +54,28 @@ class Distinct:
             return str(self.labels[place])
         if self.readings[place] in MOMENTS:
             return str(pd.Timestamp(self.numbers[place], unit="s"))
+        if self.readings[place] in DURATIONS:
+            return duration_text(self.numbers[place])
         return text_of(self.numbers[place])
 
-    def as_kind(self, kind: str) -> np.ndarray:
-        """The numbers of the cells that fit `number`, `datetime` or `boolean`, NaN for the others."""
-        wanted = {"number": NUMBERS, "datetime": MOMENTS, "boolean": (Reading.TRUTH, *NUMBERS)}[kind]
+    def as_kind(self, kind: str, format: str | None = None) -> np.ndarray:
+        """The numbers of the cells that fit `number`, `datetime`, `duration` or `boolean`, NaN for the others.
+
+        `format` is that of the column's moments, for cells of which more than one could be meant.
+        """
+        wanted = {"number": NUMBERS, "datetime": MOMENTS, "duration": DURATIONS, "boolean": (Reading.TRUTH, *NUMBERS)}[
+            kind
+        ]
         fits = np.isin(self.readings, wanted)
         if kind == "boolean":
             fits &= (self.numbers == 0) | (self.numbers == 1)
-        return np.where(fits, self.numbers, np.nan)
+        numbers = np.where(fits, self.numbers, np.nan)
+        if kind == "datetime" and self.labels is not None:
+            for form, readings in zip(MOMENT_FORMS, MOMENTS_BY_FORM, strict=True):
+                if form.also is not None and form.also == format:
+                    unsure = np.flatnonzero(np.isin(self.readings, readings))
+                    numbers[unsure] = _in_time(moments_of(pd.Series(self.labels[unsure], dtype=object), format))
+        return numbers
 
 
 def text_of(number: float) -> str:
@@ -70,7 +90,7 @@ def factorise(series: pd.Series) -> tuple[np.ndarray, Distinct]:
         # Two levels may be one as text; the last entry is where the code of a missing cell, -1, points to.
         levels, found = pd.factorize(_texts(pd.Series(series.cat.categories)))
         return np.append(levels, -1)[series.cat.codes.to_numpy()], _of_text(pd.Series(found))
-    if types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype) or types.is_datetime64_any_dtype(dtype):
+    if has_numbers(dtype):
         values, missing = typed_numbers(series)
         places, found = pd.factorize(np.where(missing, np.nan, values))
         return places, typed_distinct(np.asarray(found), dtype)
@@ -80,17 +100,29 @@ def factorise(series: pd.Series) -> tuple[np.ndarray, Distinct]:
     return places, _of_text(pd.Series(found))
 
 
-def typed_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Private. A column whose type says numbers, truth values or moments, as float64 numbers, and which are missing.
+def has_numbers(dtype: object) -> bool:
+    """Whether a column's type says numbers, truth values, moments or durations."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        return False
+    timed = types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype)
+    return timed or types.is_bool_dtype(dtype) or types.is_numeric_dtype(dtype)
 
-    Infinities count as very large numbers.
-    """
+
+def _in_time(seconds: np.ndarray) -> np.ndarray:
+    return np.clip(seconds, FIRST_SECOND, LAST_SECOND)
+
+
+def typed_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Private. A column of such a type as float64 numbers, and which are missing. Infinities count as very large numbers."""
+    if types.is_timedelta64_dtype(series.dtype):
+        missing = series.isna().to_numpy()
+        return np.where(missing, 0.0, np.floor(series.dt.total_seconds().to_numpy(np.float64))), missing
     if types.is_datetime64_any_dtype(series.dtype):
         if isinstance(series.dtype, pd.DatetimeTZDtype):
             series = series.dt.tz_convert("UTC").dt.tz_localize(None)
         missing = series.isna().to_numpy()
         seconds = series.to_numpy().astype("datetime64[s]").astype(np.int64)
-        return np.clip(np.where(missing, 0, seconds), FIRST_SECOND, LAST_SECOND).astype(np.float64), missing
+        return _in_time(np.where(missing, 0, seconds)).astype(np.float64), missing
     if types.is_complex_dtype(series.dtype):
         refuse_type(series)
     values = series.to_numpy(np.float64, na_value=np.nan)
@@ -105,7 +137,9 @@ def typed_distinct(numbers: np.ndarray, dtype: object) -> Distinct:
         labels = np.array(["False", "True"], dtype=object)[numbers.astype(np.int64)]
         return Distinct(readings, numbers, labels)
     if types.is_datetime64_any_dtype(dtype):
-        return Distinct(moment_readings(numbers), numbers, None)
+        return Distinct(clock_readings(numbers, MOMENTS_BY_FORM[0]), numbers, None)
+    if types.is_timedelta64_dtype(dtype):
+        return Distinct(clock_readings(numbers, DURATIONS_BY_FORM[0]), numbers, None)
     precision = np.float32 if dtype == np.float32 else np.float64
     return Distinct(number_readings(numbers, precision), numbers, None)
 
@@ -144,13 +178,33 @@ def _of_text(texts: pd.Series) -> Distinct:
     number = ~np.isnan(parsed)
     numbers[number] = np.clip(parsed[number], -FARTHEST, FARTHEST)
     readings[number] = number_readings(numbers[number])
-    rest = np.flatnonzero(open_ & ~number & plain.str.match(r"\d{4}-\d").to_numpy(dtype=bool))
-    moments = pd.to_datetime(plain.iloc[rest], errors="coerce", format="ISO8601", utc=True)
-    rest = rest[moments.notna().to_numpy()]
-    seconds = moments.dropna().dt.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.float64)
-    numbers[rest] = np.clip(seconds, FIRST_SECOND, LAST_SECOND)
-    readings[rest] = moment_readings(numbers[rest])
+    _read_times(plain, open_ & ~number, numbers, readings)
     readings[truth] = Reading.TRUTH
     numbers[truth] = cast(pd.Series, plain[truth]).str.lower().isin(["true", "yes", "y", "t"]).to_numpy(np.float64)
     readings[code] = Reading.CODE
     return Distinct(readings, numbers, labels)
+
+
+def _read_times(plain: pd.Series, asked: np.ndarray, numbers: np.ndarray, readings: np.ndarray) -> None:
+    """Private. The cells among the asked that are moments or durations: by the first form that a cell has."""
+    rest = np.flatnonzero(asked & plain.str.match(_TIMED).to_numpy(dtype=bool))
+    if not len(rest):
+        return
+    # What is left over may still be ISO 8601 in another dress, such as fractions of a second.
+    moments = [*zip(MOMENT_FORMS, MOMENTS_BY_FORM, strict=True)]
+    forms = [(form.look, form.format, its) for form, its in moments] + [(r"\d{4}-\d.*", None, MOMENTS_BY_FORM[0])]
+    for look, format, its in forms:
+        fits = plain.iloc[rest].str.fullmatch(look).to_numpy(dtype=bool)
+        if fits.any():
+            found = moments_of(plain.iloc[rest[fits]], format)
+            places = rest[fits][~np.isnan(found)]
+            numbers[places] = _in_time(found[~np.isnan(found)])
+            readings[places] = clock_readings(numbers[places], its)
+            rest = rest[~fits]
+    for form, its in zip(DURATION_FORMS, DURATIONS_BY_FORM, strict=True):
+        fits = plain.iloc[rest].str.fullmatch(form.look).to_numpy(dtype=bool)
+        found = np.trunc(durations_of(plain.iloc[rest[fits]]))
+        places = rest[fits][~np.isnan(found)]
+        numbers[places] = found[~np.isnan(found)]
+        readings[places] = clock_readings(numbers[places], its)
+        rest = rest[~fits]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from understudy.tables.coordinates.described import Described
-from understudy.tables.coordinates.known import Known
+from understudy.tables.coordinates.known import ORDERED, Known
 from understudy.tables.coordinates.ladder import bounded
 
 _PARTS = 64
@@ -14,9 +14,9 @@ _PARTS = 64
 def declared(known: Known) -> Described:
     """The description of a column of which the schema says all that is needed."""
     nullable = bool(known.nullable)
-    if known.kind in ("number", "datetime"):
+    if known.kind in ORDERED:
         assert known.bounds is not None
-        step = known.step if known.step is not None else (1.0 if known.kind == "datetime" else 0.0)
+        step = known.step if known.step is not None else (0.0 if known.kind == "number" else 1.0)
         edges = bounded(known.bounds, step, _PARTS, log=known.log)
         mass = np.diff(edges) if not known.log else np.ones(len(edges) - 1)
         return Described(
@@ -29,6 +29,8 @@ def declared(known: Known) -> Described:
             target=known.target,
             found=False,
             declared=known.column,
+            format=known.format,
+            zone=known.zone,
         )
     labels = ("False", "True") if known.kind == "boolean" else tuple(known.categories or ())
     labels = (*labels, "other") if known.other else labels
@@ -41,4 +43,5 @@ def declared(known: Known) -> Described:
         nullable=nullable,
         target=known.target,
         declared=known.column,
+        code=known.code,
     )

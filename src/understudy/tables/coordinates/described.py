@@ -12,7 +12,7 @@ import numpy as np
 
 from understudy.errors import InputError
 from understudy.tables.column import OTHER, Category, Column
-from understudy.tables.coordinates.known import Kind
+from understudy.tables.coordinates.known import KINDS, ORDERED, Kind
 from understudy.tables.coordinates.marginal import Marginal
 from understudy.tables.coordinates.readings import from_index
 
@@ -25,8 +25,9 @@ _STEEP = 3.0
 class Described:
     """Public once paid for.
 
-    - `kind`: number, datetime, boolean or categorical; `step` its grid (0: none; moments: in seconds).
-    - `edges`, `mass` (number, datetime): intervals of places on the grid, and the share of the values in each.
+    - `kind`: number, datetime, duration, boolean or categorical; `step` its grid (0: none; moments, durations: in seconds).
+    - `format`, `zone`: how moments and durations are written; `code`: categories are digits, which stay text.
+    - `edges`, `mass` (number, datetime, duration): intervals of places on the grid, and the share of the values in each.
     - `labels`, `shares` (categorical, boolean): the values and their shares; "other" is the last where `other` is true.
     - `missing`: the share of rows without a value; `nullable`: whether there may be such rows.
     - `found`: False where nothing stood out of the noise, or nothing was looked at.
@@ -49,11 +50,14 @@ class Described:
     sigma: float = 0.0
     paid: tuple[str, ...] = ()
     declared: Column | None = None
+    format: str | None = None
+    zone: str | None = None
+    code: bool = False
 
     @property
     def ordered(self) -> bool:
-        """Whether it is a number or a moment, with a marginal."""
-        return self.kind in ("number", "datetime")
+        """Whether it is a number, a moment or a duration, with a marginal."""
+        return self.kind in ORDERED
 
     @property
     def empty(self) -> bool:
@@ -94,22 +98,30 @@ class Described:
     def column(self) -> Column:
         """As the schema has it: complete, what was declared kept as it was said."""
         if self.declared is not None and self.declared.complete:
-            return self.declared
+            # How it is written may have been found where nobody said it.
+            return replace(self.declared, format=self.format) if self.format is not None else self.declared
         nullable = self.nullable and not self.target
         if self.kind == "boolean":
             return Column(self.name, "boolean", nullable=nullable)
+        form = self.format or (None if self.declared is None else self.declared.format)
         if self.kind == "categorical":
             named = self.labels[:-1] if self.other else self.labels
+            kind = "code" if self.code else "categorical"
+            form = form if self.code else None
             if not named:
-                return Column(self.name, "categorical", categories=(OTHER,), nullable=nullable)
-            return Column(self.name, "categorical", categories=named, other=self.other, nullable=nullable)
+                return Column(self.name, kind, categories=(OTHER,), nullable=nullable, format=form)
+            return Column(self.name, kind, categories=named, other=self.other, nullable=nullable, format=form)
         low, high = self.bounds
         if self.kind == "datetime":
-            form = None if self.declared is None else self.declared.format
-            return Column(self.name, "datetime", bounds=(_moment(low), _moment(high)), nullable=nullable, format=form)
+            ends = (_moment(low), _moment(high))
+            return Column(self.name, "datetime", bounds=ends, nullable=nullable, format=form, zone=self.zone)
+        if self.kind == "duration":
+            lengths = (timedelta(seconds=low), timedelta(seconds=high))
+            return Column(self.name, "duration", bounds=lengths, nullable=nullable, format=form)
         scale = "linear" if self.declared is None else self.declared.scale
         if self.step >= 1:
-            return Column(self.name, "integer", bounds=(int(low), int(high)), nullable=nullable, scale=scale)
+            ends = (int(low), int(high))
+            return Column(self.name, "integer", bounds=ends, nullable=nullable, scale=scale, format=form)
         return Column(self.name, "continuous", bounds=(low, high), nullable=nullable, scale=scale)
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,6 +134,9 @@ class Described:
             plain |= {"step": self.step, "edges": list(self.edges), "mass": list(self.mass)}
         else:
             plain |= {"labels": list(self.labels), "shares": list(self.shares), "other": self.other}
+        for name, value in (("format", self.format), ("zone", self.zone), ("code", self.code)):
+            if value:
+                plain[name] = value
         if self.declared is not None:
             plain["declared"] = self.declared.to_dict()
         return plain
@@ -147,6 +162,9 @@ class Described:
                 sigma=float(plain["noise"]),
                 paid=tuple(plain["paid"]),
                 declared=None if said is None else Column(**said),
+                format=plain.get("format"),
+                zone=plain.get("zone"),
+                code=bool(plain.get("code", False)),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"this is no description of a column ({error!r}): the file is damaged.") from None
@@ -156,8 +174,10 @@ class Described:
     def check(self) -> None:
         """Refuse numbers that cannot be a description, whoever wrote them."""
         where = f"the description of column {self.name!r}"
-        if self.kind not in ("number", "datetime", "boolean", "categorical"):
+        if self.kind not in KINDS:
             raise InputError(f"{where}: unknown kind {self.kind!r}.")
+        if self.ordered and self.kind != "number" and not self.step >= 1:
+            raise InputError(f"{where}: its step (={self.step}) must be a second or more.")
         shares = np.array(self.mass if self.ordered else self.shares)
         if not np.all(np.isfinite(shares)) or np.any(shares < 0) or abs(shares.sum() - 1) > 1e-6:
             raise InputError(f"{where}: its shares are not shares of a whole.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import pandas as pd
 from pandas.api import types
@@ -17,17 +17,23 @@ from pandas.api import types
 from understudy.errors import InputError
 from understudy.tables.aside import without_aside
 from understudy.tables.column import Category, Column
+from understudy.tables.column import Kind as ColumnKind
 from understudy.tables.coordinates.cells import refuse_type
 from understudy.tables.io import column_of
 from understudy.tables.schema import Schema
 from understudy.wording import did_you_mean, listed
 
-Kind: TypeAlias = Literal["number", "datetime", "boolean", "categorical"]
+Kind: TypeAlias = Literal["number", "datetime", "duration", "boolean", "categorical"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+ORDERED: tuple[Kind, ...] = ("number", "datetime", "duration")
 
 
 @dataclass(frozen=True)
 class Known:
-    """Public. `None` stands for what nobody has said; `step` 0 for a number without a grid."""
+    """Public. `None` stands for what nobody has said; `step` 0 for a number without a grid.
+
+    `code`: a category whose digits stay text; `zone`: that of a type of moments.
+    """
 
     name: str
     kind: Kind | None = None
@@ -38,12 +44,19 @@ class Known:
     other: bool = False
     log: bool = False
     target: bool = False
+    code: bool = False
+    zone: str | None = None
     column: Column | None = None
+
+    @property
+    def format(self) -> str | None:
+        """How it is written, if the schema says so."""
+        return None if self.column is None else self.column.format
 
     @property
     def asks(self) -> bool:
         """Whether the readings of its cells are counted: its kind or its grid is not known."""
-        return self.kind is None or (self.kind in ("number", "datetime") and self.step is None)
+        return self.kind is None or (self.kind in ORDERED and self.step is None)
 
     @property
     def open_target(self) -> bool:
@@ -96,10 +109,9 @@ def known_from(schema: Schema) -> tuple[Known, ...]:
 
 def _from_column(column: Column, target: bool) -> Known:
     bounds = None if column.bounds is None else column.number_bounds
-    kinds: dict[str, Kind] = {"continuous": "number", "integer": "number", "ordinal": "categorical"}
     return Known(
         column.name,
-        kinds.get(column.kind, column.kind),  # pyright: ignore[reportArgumentType]
+        kind_of(column.kind),
         step=1.0 if column.kind == "integer" else None,
         bounds=bounds,
         categories=column.categories,
@@ -107,8 +119,21 @@ def _from_column(column: Column, target: bool) -> Known:
         other=column.other,
         log=column.scale == "log",
         target=target,
+        code=column.kind == "code",
+        zone=column.zone,
         column=column,
     )
+
+
+def kind_of(kind: ColumnKind) -> Kind:
+    """What the schema's kind is here."""
+    kinds: dict[str, Kind] = {
+        "continuous": "number",
+        "integer": "number",
+        "ordinal": "categorical",
+        "code": "categorical",
+    }
+    return kinds.get(kind, kind)  # pyright: ignore[reportReturnType]
 
 
 def _from_type(series: pd.Series, target: bool, typed: bool) -> Known:
@@ -121,7 +146,10 @@ def _from_type(series: pd.Series, target: bool, typed: bool) -> Known:
     if isinstance(dtype, pd.BooleanDtype):
         return Known(name, "boolean", nullable=nullable, target=target)
     if types.is_datetime64_any_dtype(dtype):
-        return Known(name, "datetime", nullable=nullable, target=target)
+        zone = str(dtype.tz) if isinstance(dtype, pd.DatetimeTZDtype) else None
+        return Known(name, "datetime", nullable=nullable, target=target, zone=zone)
+    if types.is_timedelta64_dtype(dtype):
+        return Known(name, "duration", nullable=nullable, target=target)
     # A blank turns NumPy's truth values into objects, so they are one type too.
     if types.is_object_dtype(dtype) or types.is_bool_dtype(dtype):
         return Known(name, None, nullable=nullable, target=target)

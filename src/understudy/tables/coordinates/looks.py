@@ -16,7 +16,7 @@ from understudy.tables.coordinates import categories, reach
 from understudy.tables.coordinates.described import Described
 from understudy.tables.coordinates.histogram import Estimate, Level, estimate, proportions, refine, simplex
 from understudy.tables.coordinates.kinds import Decided
-from understudy.tables.coordinates.known import Kind, Known
+from understudy.tables.coordinates.known import ORDERED, Kind, Known
 from understudy.tables.coordinates.ladder import TINY, bounded, date_ladder, number_ladder, zero_width
 from understudy.tables.coordinates.plan import Plan
 from understudy.tables.coordinates.readings import TRUTH_WORDS
@@ -42,17 +42,17 @@ def look_at(known: Known, decided: Decided, plan: Plan, rounds: int) -> Look:
     """The look that a column of the decided kind gets."""
     if decided.classes:
         return TargetLook(known, decided, plan, rounds)
-    if decided.kind in ("number", "datetime"):
+    if decided.kind in ORDERED:
         return OrderedLook(known, decided, plan, rounds)
     if decided.kind == "boolean":
         return TruthLook(known, decided, plan)
     if known.categories is not None:
         return ListedLook(known, plan)
-    return OpenLook(known, plan, plan.sigma)
+    return OpenLook(known, plan, plan.sigma, decided.code)
 
 
 class OrderedLook:
-    """Numbers and moments: a ladder (or the declared bounds in even parts), then finer cells where the rows are.
+    """Numbers, moments and durations: a ladder (or the declared bounds in even parts), then finer cells where the rows are.
 
     Without declared bounds, what lies beyond the bounds found so far stays counted, in one cell on each side.
     """
@@ -60,6 +60,7 @@ class OrderedLook:
     def __init__(self, known: Known, decided: Decided, plan: Plan, rounds: int) -> None:
         self._known, self._plan, self._rounds = known, plan, rounds
         self._kind: Kind = decided.kind
+        self._format = decided.format
         self._step = decided.step or 0.0
         self._heap = round(decided.heap / self._step) if self._step > 0 else 0
         self._levels: list[Level] = []
@@ -75,7 +76,7 @@ class OrderedLook:
             self._edges = number_ladder(self._step)
 
     def counts(self, tally: Tally) -> np.ndarray:
-        return tally.ordered(self._kind, self._step).histogram(self._edges)
+        return tally.ordered(self._kind, self._step, self._format).histogram(self._edges)
 
     def take(self, noisy: np.ndarray, sigma: float) -> None:
         self._levels.append(Level.of(self._edges, noisy, sigma))
@@ -118,7 +119,7 @@ class OrderedLook:
         # The outermost cells of the ladder are never more than what lies beyond.
         first = min(max(span[0], 1), len(now.counts) - 2)
         kept = now.edges[first : max(min(span[1], len(now.counts) - 1), first + 1) + 1]
-        if not self._found and self._kind == "number":
+        if not self._found and self._kind != "datetime":
             kept = _without_crumbs(kept)
         self._found = True
         self._edges = np.concatenate([now.edges[:1], kept, now.edges[-1:]])
@@ -144,6 +145,8 @@ class OrderedLook:
             sigma=self._plan.sigma,
             paid=_paid(known, "bounds" if known.bounds is None else None, "spread"),
             declared=known.column,
+            format=self._format,
+            zone=known.zone,
         )
 
     def _ended(self, now: Estimate) -> Estimate:
@@ -247,6 +250,7 @@ class ListedLook:
             sigma=self._plan.sigma,
             paid=_paid(known, None, "spread"),
             declared=known.column,
+            code=known.code,
         )
 
 
@@ -288,6 +292,7 @@ class OpenLook:
     plan: Plan
     sigma: float
     """The noise on a count, all of its rounds taken together."""
+    code: bool = False
 
     def __post_init__(self) -> None:
         self._places: np.ndarray | None = None
@@ -323,8 +328,8 @@ class OpenLook:
         numbers = distinct.labels is None
         named = [place for place, text in enumerate(texts) if text != OTHER]
         labels: list[Category] = [texts[place] for place in named]
-        # Where the table's own type says text, digits are a code.
-        if not (known.kind == "categorical" and known.column is None):
+        # Where the table's own type says text, digits stay text.
+        if not self.code and not (known.kind == "categorical" and known.column is None):
             labels = categories.plain_labels([texts[place] for place in named], numbers=numbers)
         labels, counts = categories.ordered_labels(labels, mean[passed][named])
         if not labels and not known.target:
@@ -349,12 +354,13 @@ class OpenLook:
             sigma=self.plan.sigma,
             paid=_paid(known, "categories", "spread"),
             declared=known.column,
+            code=self.code,
         )
 
 
 def unlearnt(known: Known, kind: Kind, sigma: float) -> Described:
     """A column of which nothing stood out of the noise: its cells are not looked at again, and it comes out empty."""
-    ordered = kind in ("number", "datetime")
+    ordered = kind in ORDERED
     return Described(
         known.name,
         kind,

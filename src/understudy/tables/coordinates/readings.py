@@ -1,8 +1,9 @@
-"""How one cell of a table can be read: as a number on a grid, a moment, a truth value, a code, or text.
+"""How one cell of a table can be read: as a number on a grid, a moment, a duration, a truth value, a code, or text.
 
 Every cell has exactly one reading, by a fixed order that looks at this cell alone: missing, then yes or no, then a number
-by the coarsest public grid that it lies on, then a moment by the coarsest clock, then a code (digits that begin with a
-zero), then text. So a row stands in one reading of each column, whatever the other rows say.
+by the coarsest public grid that it lies on, then a moment or a duration by the form in which it is written and the
+coarsest clock, then a code (digits that begin with a zero), then text. So a row stands in one reading of each column,
+whatever the other rows say.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from enum import IntEnum
 
 import numpy as np
 
+from understudy.tables.forms import CLOCK, DURATION_FORMS, MOMENT_FORMS, Form
+
 
 class Reading(IntEnum):
-    """In the fixed order. Numbers go from the coarsest grid to the finest, moments from the day to the second."""
+    """What a cell is by itself. Numbers go from the coarsest grid to the finest.
+
+    After these come the readings of moments and of durations: one for each form and clock, a form's own from the day on.
+    """
 
     MISSING = 0
     TRUTH = 1
@@ -30,20 +36,28 @@ class Reading(IntEnum):
     HUNDREDTHS = 12
     THOUSANDTHS = 13
     FREE = 14
-    DAYS = 15
-    HOURS = 16
-    MINUTES = 17
-    SECONDS = 18
-    CODE = 19
-    TEXT = 20
+    CODE = 15
+    TEXT = 16
 
 
-COUNT = len(Reading)
+def _clocked(forms: tuple[Form, ...], first: int) -> tuple[tuple[int, ...], ...]:
+    """The readings of each form, by its clocks."""
+    made: list[tuple[int, ...]] = []
+    for form in forms:
+        made.append(tuple(range(first, first + len(form.clock))))
+        first += len(form.clock)
+    return tuple(made)
+
+
 NUMBERS = tuple(Reading(r) for r in range(Reading.ZERO, Reading.FREE + 1))
-MOMENTS = (Reading.DAYS, Reading.HOURS, Reading.MINUTES, Reading.SECONDS)
 TEXTS = (Reading.CODE, Reading.TEXT)
+MOMENTS_BY_FORM = _clocked(MOMENT_FORMS, len(Reading))
+MOMENTS = tuple(reading for form in MOMENTS_BY_FORM for reading in form)
+DURATIONS_BY_FORM = _clocked(DURATION_FORMS, MOMENTS[-1] + 1)
+DURATIONS = tuple(reading for form in DURATIONS_BY_FORM for reading in form)
+COUNT = DURATIONS[-1] + 1
 
-STEPS: dict[Reading, float] = {
+STEPS: dict[int, float] = {
     Reading.ZERO: 1.0,
     Reading.THOUSANDS: 1000.0,
     Reading.HUNDREDS: 100.0,
@@ -57,12 +71,13 @@ STEPS: dict[Reading, float] = {
     Reading.HUNDREDTHS: 0.01,
     Reading.THOUSANDTHS: 0.001,
     Reading.FREE: 0.0,
-    Reading.DAYS: 86400.0,
-    Reading.HOURS: 3600.0,
-    Reading.MINUTES: 60.0,
-    Reading.SECONDS: 1.0,
+    **{
+        reading: step
+        for form in (*MOMENTS_BY_FORM, *DURATIONS_BY_FORM)
+        for reading, step in zip(form, CLOCK, strict=False)
+    },
 }
-"""The distance between neighbouring values of a grid (moments: in seconds); 0 means that there is none."""
+"""The distance between neighbouring values of a grid (moments, durations: in seconds); 0 means that there is none."""
 
 LIMIT = 2.0**40
 """About 1e12: a number beyond it counts as this one."""
@@ -120,10 +135,10 @@ def number_readings(numbers: np.ndarray, precision: type[np.floating] = np.float
     return found
 
 
-def moment_readings(seconds: np.ndarray) -> np.ndarray:
-    """The reading of each moment, given in whole seconds since 1970."""
-    found = np.full(len(seconds), Reading.SECONDS, dtype=np.uint8)
-    for reading in (Reading.MINUTES, Reading.HOURS, Reading.DAYS):
+def clock_readings(seconds: np.ndarray, readings: tuple[int, ...]) -> np.ndarray:
+    """The reading of each moment or duration, given in whole seconds, among those of its form."""
+    found = np.full(len(seconds), readings[-1], dtype=np.uint8)
+    for reading in reversed(readings[:-1]):
         found[seconds % STEPS[reading] == 0] = reading
     return found
 

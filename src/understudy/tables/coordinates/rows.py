@@ -54,6 +54,9 @@ def write_column(places: np.ndarray, column: Described) -> object:
     if column.kind == "datetime":
         moments = (filled * column.step).astype("datetime64[s]").astype("datetime64[us]")
         return np.where(missing, np.datetime64("NaT", "us"), moments)
+    if column.kind == "duration":
+        lengths = (filled * column.step).astype("timedelta64[s]").astype("timedelta64[us]")
+        return np.where(missing, np.timedelta64("NaT", "us"), lengths)
     if column.kind == "number":
         values = from_index(filled, column.step)
         if column.step < 1:
@@ -73,15 +76,19 @@ def write_column(places: np.ndarray, column: Described) -> object:
 
 
 def _places(series: pd.Series, column: Described) -> np.ndarray:
-    typed = types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype)
-    moment = types.is_datetime64_any_dtype(series.dtype)
-    if typed if column.kind == "number" else moment:
+    dtype = series.dtype
+    typed = {
+        "number": types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype),
+        "datetime": types.is_datetime64_any_dtype(dtype),
+        "duration": types.is_timedelta64_dtype(dtype),
+    }
+    if typed[column.kind]:
         numbers, missing = typed_numbers(series)
     else:
         cells, distinct = factorise(series)
-        numbers = np.append(distinct.as_kind(column.kind), np.nan)[cells]
+        numbers = np.append(distinct.as_kind(column.kind, column.format), np.nan)[cells]
         missing = np.isnan(numbers)
-    places = np.floor(numbers / column.step) if column.kind == "datetime" else to_index(numbers, column.step)
+    places = to_index(numbers, column.step) if column.kind == "number" else np.floor(numbers / column.step)
     return np.where(missing, np.nan, places)
 
 

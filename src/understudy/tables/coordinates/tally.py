@@ -12,10 +12,9 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from pandas.api import types
 
 from understudy.tables.column import Category
-from understudy.tables.coordinates.cells import Distinct, factorise, typed_distinct, typed_numbers
+from understudy.tables.coordinates.cells import Distinct, factorise, has_numbers, typed_distinct, typed_numbers
 from understudy.tables.coordinates.readings import COUNT, TRUTH_WORDS, Reading, to_index
 
 
@@ -41,7 +40,7 @@ class Tally:
     distinct: Distinct
     counts: np.ndarray
     missing: int
-    _orders: dict[tuple[str, float], Ordered] = field(default_factory=dict, repr=False, compare=False)
+    _orders: dict[tuple[str, float, str | None], Ordered] = field(default_factory=dict, repr=False, compare=False)
 
     def readings(self) -> np.ndarray:
         """Rows by reading."""
@@ -49,17 +48,17 @@ class Tally:
         found[Reading.MISSING] += self.missing
         return found
 
-    def ordered(self, kind: str, step: float) -> Ordered:
+    def ordered(self, kind: str, step: float, format: str | None = None) -> Ordered:
         """The cells that fit a kind, on its grid."""
-        if (kind, step) not in self._orders:
-            self._orders[kind, step] = self._order(kind, step)
-        return self._orders[kind, step]
+        if (kind, step, format) not in self._orders:
+            self._orders[kind, step, format] = self._order(kind, step, format)
+        return self._orders[kind, step, format]
 
-    def _order(self, kind: str, step: float) -> Ordered:
-        numbers = self.distinct.as_kind(kind)
+    def _order(self, kind: str, step: float, format: str | None) -> Ordered:
+        numbers = self.distinct.as_kind(kind, format)
         fits = ~np.isnan(numbers)
-        # A moment belongs to the day (hour, minute) in which it lies, a number to the nearest place of its grid.
-        places = np.floor(numbers[fits] / step) if kind == "datetime" else to_index(numbers[fits], step)
+        # A moment or duration belongs to the day (hour, minute) in which it lies, a number to the nearest place of its grid.
+        places = np.floor(numbers[fits] / step) if kind in ("datetime", "duration") else to_index(numbers[fits], step)
         counts = self.counts[fits]
         if np.any(np.diff(places) < 0):
             order = np.argsort(places, kind="stable")
@@ -90,8 +89,7 @@ class Tally:
 def tally(series: pd.Series) -> Tally:
     """Private. Count one column."""
     dtype = series.dtype
-    plain = types.is_numeric_dtype(dtype) or types.is_bool_dtype(dtype) or types.is_datetime64_any_dtype(dtype)
-    if plain and not isinstance(dtype, pd.CategoricalDtype):
+    if has_numbers(dtype):
         values, missing = typed_numbers(series)
         found, counts = _unique(values[~missing] if missing.any() else values)
         return Tally(typed_distinct(found, dtype), counts, int(missing.sum()))
