@@ -154,3 +154,20 @@ def test_a_public_table_of_like_noise_says_what_to_expect(
     out = " ".join(capsys.readouterr().out.split())
     assert "(b: 20,000 rows, 9 columns) moments at epsilon 1 reached an AUROC of 0.850, real rows 0.900" in out
     assert "near-certain rules broken 5.0%" in out
+
+
+@pytest.mark.parametrize(
+    ("data", "target", "rows", "classes"),
+    [("breast-cancer", None, 569, 2), ("rows.csv", "c", 3, 2), ("rows.csv", None, 3, 1)],
+)
+def test_plan_takes_a_table_or_a_named_dataset(
+    data: str, target: str | None, rows: int, classes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a table its names and its number of rows are taken; without types a column counts as one number."""
+    if data.endswith(".csv"):
+        (tmp_path / data).write_text("a,b,c\n1,x,0\n2,y,1\n3,z,0\n")
+        data = str(tmp_path / data)
+    goal = () if target is None else ("--target", target)
+    assert _run("plan", "--data", data, *goal, "--epsilon", "1", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)["facts"]
+    assert (facts["rows"], facts["classes"]) == (rows, classes)

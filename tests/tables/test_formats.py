@@ -15,10 +15,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.postgres_server import Server
+from understudy.cli.app import main
 from understudy.errors import InputError
 from understudy.tables import read_table
 from understudy.tables.formats import TableSource, with_text_options
 from understudy.tables.io import has_types
+
+
+def _run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return int(end.value.code or 0)
 
 
 @pytest.fixture
@@ -141,6 +149,7 @@ def test_sqlite(frame: pd.DataFrame, tmp_path: Path) -> None:
         frame.assign(seen=TEXT["seen"]).to_sql("visits", connection, index=False)
     assert cells(read_table(path)) == TEXT
     assert cells(read_table(f"{path}::visits")) == TEXT
+    assert cells(read_table(f"{path}::SELECT * FROM visits WHERE 1")) == TEXT
     assert not has_types(path)
     with pytest.raises(InputError, match="Did you mean 'visits'"):
         read_table(f"{path}::visit")
@@ -161,6 +170,12 @@ def test_duckdb(frame: pd.DataFrame, tmp_path: Path) -> None:
         assert cells(read_table(place))["zip"] == TEXT["zip"]
         assert read_table(place)["dose"].tolist()[:2] == [0.3, 12.5]
         assert has_types(place)
+    asked = read_table(f"{path}::SELECT zip, INTERVAL 90 MINUTE AS waited, INTERVAL 1 MONTH AS odd FROM visits")
+    assert asked["zip"].tolist() == TEXT["zip"]
+    assert str(asked["waited"][0]) == "0 days 01:30:00"
+    assert asked["odd"].isna().to_numpy().all()
+    with pytest.raises(InputError, match="has no table 'selected'"):
+        read_table(f"{path}::selected")
     sniffed = f"duckdb:SELECT * FROM read_csv('{tmp_path}/a.csv')"
     assert not has_types(sniffed)
     assert cells(read_table(sniffed))["whole"] == TEXT["whole"]
@@ -189,6 +204,43 @@ def test_postgresql_says_what_is_missing() -> None:
     with pytest.raises(InputError, match="PostgreSQL refused") as refused:
         read_table("postgresql://me:secret@127.0.0.1:9/base?connect_timeout=2::visits")
     assert "secret" not in str(refused.value)
+
+
+def test_postgresql_is_a_source_wherever_a_file_is(
+    postgres: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import psycopg
+
+    url = postgres.database("clinic")
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE SCHEMA ward")
+        connection.execute(
+            "CREATE TABLE ward.visits AS SELECT lpad((n % 4)::text, 5, '0') AS zip, n % 7 AS age, (n % 10 / 10.0)::numeric(3,1)"
+            " AS dose, timestamptz '2020-01-01 00:00:00+00' + n * interval '1 hour' AS seen, n % 90 * interval '1 minute' AS"
+            " waited, n % 2 = 0 AS sick, NULL::text AS nothing FROM generate_series(1, 2000) n"
+        )
+        # What Python cannot hold is missing; the table is not refused for one row.
+        connection.execute("UPDATE ward.visits SET seen = 'infinity', waited = '1 mon' WHERE ctid = '(0,1)'")
+    place = f"{url}::ward.visits"
+    found = read_table(place)
+    assert has_types(place)
+    assert set(found["zip"]) == {"00000", "00001", "00002", "00003"}
+    assert [str(found[name].dtype) for name in ("age", "dose", "seen", "waited", "sick")] == [
+        "int64", "float64", "datetime64[us, UTC]", "timedelta64[us]", "bool"]  # fmt: skip
+    assert (found["seen"].isna().sum(), found["waited"].isna().sum()) == (1, 1)
+    assert len(read_table(f"{url}::SELECT age FROM ward.visits WHERE age = 3")) == 286
+    for words in ("ward.gone", "SELECT 1 / 0", "SELECT age FROM ward.visits; DROP TABLE ward.visits"):
+        with pytest.raises(InputError, match="PostgreSQL refused"):
+            read_table(f"{url}::{words}")
+    assert len(read_table(place)) == 2000, "a source is read, and nothing else"
+    out = tmp_path / "codebook.json"
+    assert _run("describe", place, "--epsilon", "20", "--drop", "nothing", "--out", str(out)) == 0
+    told = {column["name"]: column for column in json.loads(out.read_text())["schema"]["columns"]}
+    assert (told["seen"]["zone"], told["waited"]["kind"], told["zip"]["categories"][0]) == ("UTC", "duration", "00000")
+    capsys.readouterr()
+    assert _run("plan", "--data", place, "--target", "sick", "--epsilon", "1", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)["facts"]
+    assert (facts["rows"], facts["columns"], facts["classes"]) == (2000, 6, 2)
 
 
 @pytest.mark.parametrize(

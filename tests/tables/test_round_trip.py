@@ -113,12 +113,14 @@ def test_types_of_a_file_come_back(tmp_path: Path) -> None:
     assert str(types.field("berlin").type) == "timestamp[us, tz=Europe/Berlin]"
     assert str(types.field("long").type) == "duration[us]"
     found = read_table(tmp_path / "out.parquet")
-    assert (found["berlin"].dt.minute == 0).all()
-    assert (found["long"].dt.total_seconds() % 60 == 0).all()
+    assert set(found["berlin"].dt.minute) == {0}
+    assert not np.any(found["long"].dt.total_seconds().to_numpy() % 60)
     text = pd.read_csv(tmp_path / "out.csv", dtype=str)
-    assert text["berlin"].str.fullmatch(r"\d{4}-\d\d-\d\d \d\d:00:00[+]0[12]:?00").all(), text["berlin"][0]
-    assert text["long"].str.fullmatch(r"0 days \d\d:\d\d:00").all()
-    assert text["zip"].isin(["01067", "10115", "other"]).all()
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:00:00[+]0[12]:?00", cell) for cell in text["berlin"]), text[
+        "berlin"
+    ][0]
+    assert all(re.fullmatch(r"0 days \d\d:\d\d:00", cell) for cell in text["long"])
+    assert set(text["zip"]) <= {"01067", "10115", "other"}
 
 
 def test_a_form_is_kept_where_only_kind_and_range_are_declared() -> None:
@@ -192,7 +194,8 @@ def test_text_of_every_kind_is_read_and_written_back(
         found = pd.read_csv(path, dtype=str, keep_default_na=False)
         assert list(found.columns) == ["note", "a", "name"]
         if column.kind == "continuous" and drawn is not settled:
-            assert np.allclose(pd.to_numeric(found["a"]), pd.to_numeric(frame["a"]), atol=1e-4, equal_nan=True)
+            near = [(float(one), float(other or "nan")) for one, other in zip(found["a"], texts, strict=True) if one]
+            assert all(abs(one - other) < 1e-4 for one, other in near)
         else:
             assert found["a"].tolist() == [text or "" for text in texts]
         assert found["name"].tolist() == [f"P-{row:03d}" for row in range(1, len(texts) + 1)]

@@ -51,11 +51,6 @@ DATA_HELP = (
 )
 DropOption = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas between them.")]
 OnlyOption = Annotated[str | None, typer.Option("--only", help="The only columns to take, beside the target.")]
-SampleOption = Annotated[
-    Path | None,
-    typer.Option("--public-sample", help="A table of public rows: what it says of the columns that it has is free."),
-]
-
 Tell = Callable[[int, int, str], None]
 """Called with (done, total, words)."""
 
@@ -126,6 +121,16 @@ def source(text: str) -> Path:
     return path if other is None or other.exists() else cast(Path, other)
 
 
+SampleOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--public-sample",
+        help="A table of public rows: what it says of the columns that it has is free.",
+        parser=source,
+    ),
+]
+
+
 def read_chosen(
     data: Path,
     schema: Schema | None,
@@ -158,7 +163,7 @@ def read_sample(sample: Path, data: Path) -> pd.DataFrame:
     from understudy.tables.io import read_private
 
     public = read_private(sample).frame
-    if isinstance(data, Path) and data.exists() and sample.samefile(data):
+    if isinstance(data, Path) and isinstance(sample, Path) and data.exists() and sample.samefile(data):
         raise InputError(
             f"--public-sample {sample} is the private table itself. Give other rows, which anybody may see already."
         )

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.options import source
 from understudy.errors import InputError
 
 
@@ -36,8 +37,13 @@ def plan(
     answer_share: Annotated[float, typer.Option(help="confident-gnmax: share of queries that pass.")] = 1.0,
     data: Annotated[
         Path | None,
-        typer.Option(help="A schema: recommend a method and settings for such a table. Needs --rows and --epsilon."),
+        typer.Option(
+            help="A schema, a table or a named dataset: recommend a method and settings for it. Of a table the names, types and "
+            "number of rows are taken. Needs --epsilon, and --rows beside a schema.",
+            parser=source,
+        ),
     ] = None,
+    target: Annotated[str | None, typer.Option(help="With --data: the column to predict.")] = None,
     rows: Annotated[int | None, typer.Option(help="With --data: how many rows the table has.")] = None,
     public_rows: Annotated[int | None, typer.Option(help="With --data: how many public rows there are.")] = None,
     rarest: Annotated[
@@ -56,12 +62,15 @@ def plan(
             delta,
             public_rows,
             rarest,
+            target,
             [name for name, value in given.items() if value is not None],
             as_json,
         )
         return
-    if rows is not None or public_rows is not None or rarest is not None:
-        raise InputError("--rows, --public-rows and --rarest go with --data SCHEMA, which asks for a recommendation.")
+    if not rows is public_rows is rarest is target is None:
+        raise InputError(
+            "--rows, --public-rows, --rarest and --target go with --data, which asks for a recommendation."
+        )
     from understudy.privacy.plan import NOISE_NAMES, Family
     from understudy.privacy.plan import plan as make_plan
     from understudy.privacy.plan import plot as draw
@@ -96,13 +105,13 @@ def plan(
 
 def _advise(
     data: Path, rows: int | None, epsilon: float | None, delta: float | None, public_rows: int | None,
-    rarest: float | None, other: list[str], as_json: bool,
+    rarest: float | None, target: str | None, other: list[str], as_json: bool,
 ) -> None:  # fmt: skip
     from understudy.methods.choosing import read_and_advise
 
     if other:
         raise InputError(f"{other[0]} plans one mechanism and does not go with --data, which chooses for you.")
-    advice = read_and_advise(str(data), rows, epsilon, delta, public_rows, rarest)
+    advice = read_and_advise(data, rows, epsilon, delta, public_rows, rarest, target)
     if as_json:
         print_json(advice.to_json())
         return

@@ -125,7 +125,7 @@ def assisted(data: Path, target: str | None, yes: bool, *, asking: bool, delta: 
 @schema.command()
 def check(
     file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema: .yaml or .json.")],
-    data: Annotated[Path | None, typer.Argument(help="A table that should fit it.")] = None,
+    data: Annotated[Path | None, typer.Argument(help="A table that should fit it.", parser=source)] = None,
     as_json: Json = False,
 ) -> None:
     """Check a schema, and whether a table fits it. What is said about the table is for its holder only."""

@@ -8,9 +8,11 @@ from the sizes.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
 from understudy.errors import BudgetExceeded, InputError
@@ -23,6 +25,8 @@ from understudy.privacy.events import check_count, check_delta, check_positive
 from understudy.release.preflight import delta_warning, safe_delta
 from understudy.tables import Column, Schema
 from understudy.tables.coordinates.known import known_from
+from understudy.tables.io import read_private
+from understudy.tables.schema_file import SUFFIXES
 
 Outlook = Literal["good", "thin", "hopeless"]
 
@@ -306,18 +310,41 @@ def _enough(noise: Callable[[float], float]) -> float | None:
 
 
 def read_and_advise(
-    schema_file: str,
+    data: str | os.PathLike[str],
     rows: int | None,
     epsilon: float | None,
     delta: float | None,
     public_rows: int | None,
     rarest: float | None,
+    target: str | None = None,
 ) -> Advice:
-    """The same for a schema in a file; what is missing is named."""
-    if rows is None:
-        raise InputError("--data needs --rows: how many rows the table has. The number is public; no row is read.")
+    """The same for a schema in a file, a named dataset or a table; what is missing is named."""
     if epsilon is None:
         raise InputError("--data needs --epsilon: the budget you would spend.")
+    schema, rows = told(data, rows, target)
     delta = safe_delta(rows) if delta is None else delta
-    given = {"public_rows": public_rows, "schema_file": schema_file, "rarest": rarest}
-    return advise(Schema.read(schema_file), rows, epsilon, delta, **given)
+    given = {"public_rows": public_rows, "schema_file": os.fspath(data), "rarest": rarest}
+    return advise(schema, rows, epsilon, delta, **given)
+
+
+def told(data: str | os.PathLike[str], rows: int | None, target: str | None) -> tuple[Schema, int]:
+    """A schema, and how many rows there are, both public: of a table its names, its types and its number of rows.
+
+    Without types a column is taken for one number; a target of which nothing is said for one of two classes.
+    """
+    named = getattr(data, "schema", None)
+    if named is not None:
+        from understudy import datasets
+
+        goal = target or named.target
+        return named.with_target(goal), datasets.info(os.fspath(data)).rows if rows is None else rows
+    if Path(data).suffix.lower() in SUFFIXES:
+        schema = Schema.read(data)
+        if rows is None:
+            raise InputError("--data needs --rows: how many rows the table has. The number is public; no row is read.")
+        return schema if target is None else schema.with_target(target), rows
+    table = read_private(data)
+    drafted = Schema.draft(table.frame, target)
+    columns = drafted.columns if table.typed else [Column(c.name, "continuous", nullable=True) for c in drafted]
+    columns = [Column(column.name, "boolean") if column.name == target else column for column in columns]
+    return Schema(tuple(columns), target), len(table.frame) if rows is None else rows

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sqlite3
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pyarrow as pa
 
 from understudy.errors import InputError
 from understudy.tables.formats import as_text
+from understudy.tables.forms import duration_of
 from understudy.wording import did_you_mean, listed
 
 # PostgreSQL's own numbers for its types; every other type is read as text.
@@ -20,11 +23,13 @@ _POSTGRES = {
     **dict.fromkeys((700, 701, 1700), pa.float64()),
     **dict.fromkeys((1082, 1114), pa.timestamp("us")),
     1184: pa.timestamp("us", "UTC"),
+    1186: pa.duration("us"),
 }
+_TIMES = ("date", "timestamp", "timestamptz", "time", "timetz", "interval")
 
 
 def sqlite(path: Path, table: str | None) -> pa.Table:
-    """A table of an SQLite file, as text: what its columns declare binds none of its cells."""
+    """A table of an SQLite file, or what a query of it says, as text: what its columns declare binds none of its cells."""
     if not path.exists():
         raise InputError(f"there is no file {path}.")
     try:
@@ -33,8 +38,7 @@ def sqlite(path: Path, table: str | None) -> pa.Table:
             tables = [
                 row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
             ]
-            chosen = _chosen(path, table, tables)
-            rows = connection.execute(f'SELECT * FROM "{chosen.replace(chr(34), chr(34) * 2)}"')
+            rows = connection.execute(_query(path, table, tables))
             names = [column[0] for column in rows.description]
             return as_text(names, ([_sqlite_cell(cell) for cell in row] for row in rows))
         finally:
@@ -50,14 +54,14 @@ def _sqlite_cell(cell: object) -> object:
 
 
 def duckdb_file(path: Path, table: str | None) -> pa.Table:
-    """A table of a DuckDB file, with its types."""
+    """A table of a DuckDB file, or what a query of it says, with its types."""
     library = _duckdb(str(path))
     if not path.exists():
         raise InputError(f"there is no file {path}.")
     try:
         with library.connect(str(path), read_only=True) as connection:
-            chosen = _chosen(path, table, [row[0] for row in connection.execute("SHOW TABLES").fetchall()])
-            return _arrow(connection.sql(f'SELECT * FROM "{chosen.replace(chr(34), chr(34) * 2)}"'))
+            tables = [row[0] for row in connection.execute("SHOW TABLES").fetchall()]
+            return _arrow(connection.sql(_query(path, table, tables)))
     except library.Error as error:
         raise InputError(f"{path} cannot be read as DuckDB: {error}.") from None
 
@@ -97,15 +101,22 @@ def postgresql(text: str) -> pa.Table:
     try:
         import psycopg
         from psycopg import sql
+        from psycopg.types.string import TextLoader
     except ImportError:
         raise InputError("postgresql://…: psycopg is not installed: pip install 'understudy[files]'") from None
     query: Any = wanted
-    if not re.match(r"\s*(select|with|table|values)\b", wanted, re.IGNORECASE):
+    if not _is_query(wanted):
         query = sql.SQL("SELECT * FROM {}").format(sql.Identifier(*wanted.split(".")))
     try:
         with psycopg.connect(place) as connection:
             connection.read_only = True
+            # Moments as text: one that Python cannot hold is missing, and the table is not refused for it.
+            for name in _TIMES:
+                connection.adapters.register_loader(name, TextLoader)
             with connection.cursor() as cursor:
+                cursor.execute(
+                    "SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres'; SET LOCAL TimeZone = 'UTC'"
+                )
                 cursor.execute(query)
                 if cursor.description is None:
                     raise InputError("postgresql://…: the query gives no rows to read.")
@@ -123,11 +134,30 @@ def postgresql(text: str) -> pa.Table:
 
 
 def _typed(cells: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_timestamp(kind):
+        import pandas as pd
+
+        moments = pd.to_datetime(pd.Series(cells, dtype=object), errors="coerce", format="ISO8601", utc=True)
+        return pa.array(moments.dt.tz_localize(None), pa.timestamp("us"), from_pandas=True).cast(kind)
+    if pa.types.is_duration(kind):
+        seconds = [float("nan") if cell is None else duration_of(cell) for cell in cells]
+        return pa.array([None if math.isnan(one) else timedelta(seconds=one) for one in seconds], kind)
     if pa.types.is_string(kind):
         return pa.array([None if cell is None else str(cell) for cell in cells], kind)
     if pa.types.is_floating(kind):
         return pa.array([None if cell is None else float(cell) for cell in cells], kind)
     return pa.array(cells, kind)
+
+
+def _is_query(text: str) -> bool:
+    return re.match(r"\s*(select|with|table|values|from)\b", text, re.IGNORECASE) is not None
+
+
+def _query(path: Path, asked: str | None, tables: list[str]) -> str:
+    """All of a table, or the query that was asked in place of one."""
+    if asked is not None and asked not in tables and re.search(r"\s", asked.strip()) and _is_query(asked):
+        return asked
+    return f'SELECT * FROM "{_chosen(path, asked, tables).replace(chr(34), chr(34) * 2)}"'
 
 
 def _chosen(path: Path, table: str | None, tables: list[str]) -> str:

@@ -68,7 +68,9 @@ class TableSource(os.PathLike[str]):
         return self.text
 
     def __str__(self) -> str:
-        return re.sub(r"://[^/@]*@", "://…@", self.text)  # no password in a message
+        return re.sub(
+            r"(?<=[?&]password=)[^&:]*", "…", re.sub(r"://[^/@]*@", "://…@", self.text)
+        )  # no password in a message
 
     @property
     def name(self) -> str:

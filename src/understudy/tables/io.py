@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -248,12 +249,23 @@ def _arrow_column(column: pa.ChunkedArray) -> pd.Series:
         column = column.cast(pa.timestamp("s" if pa.types.is_date32(kind) else "ms"))
     elif pa.types.is_time(kind):
         column = column.cast(pa.string())
+    elif kind == pa.month_day_nano_interval():
+        column = _lengths(column)
     if column.null_count and pa.types.is_integer(kind):
         # As floats, whole numbers above 2^53 would change.
         return column.to_pandas(types_mapper=_masked)
     if column.null_count and pa.types.is_boolean(kind):
         return column.to_pandas(types_mapper=lambda _: pd.BooleanDtype())
     return column.to_pandas()
+
+
+def _lengths(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Calendar intervals, as DuckDB has them, as durations; one of months has no length and is missing."""
+    cells = [
+        None if cell is None or cell.months else timedelta(days=cell.days, microseconds=cell.nanoseconds // 1000)
+        for cell in column.to_pylist()
+    ]
+    return pa.chunked_array([pa.array(cells, pa.duration("us"))])
 
 
 def _masked(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype:

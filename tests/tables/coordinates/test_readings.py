@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,7 +88,11 @@ def test_a_moment_or_duration_is_read_with_its_form_and_clock(
     readings, forms = [*MOMENTS_BY_FORM, *DURATIONS_BY_FORM], [*MOMENT_FORMS, *DURATION_FORMS]
     form = next(form for form, its in zip(forms, readings, strict=True) if reading in its)
     assert (form.format, STEPS[reading]) == (format, step)
-    value = pd.Timestamp(meant).timestamp() if reading in MOMENTS else pd.Timedelta(meant).total_seconds()
+    value = (
+        datetime.fromisoformat(meant).replace(tzinfo=UTC).timestamp()
+        if reading in MOMENTS
+        else pd.Timedelta(meant).total_seconds()
+    )
     assert distinct.numbers[0] == value
 
 
