@@ -105,6 +105,8 @@ def load(name: str) -> pd.DataFrame:
 def distance(column: Any, values: pd.Series) -> float:
     """Total variation between rows and description: on the rows' deciles, or over categories; missing is a value."""
     missing = float(values.isna().mean())
+    if column.empty:
+        return 1.0 - missing
     if column.ordered and not pd.api.types.is_numeric_dtype(values):
         return 1.0
     if column.ordered:

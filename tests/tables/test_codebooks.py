@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,8 @@ from understudy.cli.app import main
 from understudy.errors import InputError
 from understudy.tables import Schema, validate_frame, write_table
 from understudy.tables.codebooks import FORMATS, detect, import_codebook
+from understudy.tables.hints import Hint, hint_for
+from understudy.tables.questions import bounds_from, categories_from, glance
 
 REDCAP = """"Variable / Field Name","Form Name","Section Header","Field Type","Field Label","Choices, Calculations, OR Slider Labels","Field Note","Text Validation Type OR Show Slider Number","Text Validation Min","Text Validation Max",Identifier?,"Branching Logic (Show field only if...)","Required Field?","Custom Alignment","Question Number (surveys only)","Matrix Group Name","Matrix Ranking?","Field Annotation"
 record_id,demographics,,text,"Study ID",,,,,,,,,,,,,
@@ -280,6 +282,55 @@ def test_arrow_types_come_without_a_row(survey: pd.DataFrame, tmp_path: Path, su
     }
     assert "A" not in schema.to_yaml().split()
     validate_frame(frame, schema)
+
+
+def test_codes_durations_and_their_forms_are_told(tmp_path: Path) -> None:
+    """In every codebook that has words for them: column, kind, format."""
+    head = "Variable / Field Name,Field Type,Text Validation Type OR Show Slider Number\n"
+    field = [
+        {"name": "zip", "type": "string", "constraints": {"pattern": "^[0-9]{5}$"}},
+        {"name": "took", "type": "duration", "constraints": {"minimum": "PT0S", "maximum": "PT5H"}},
+        {"name": "at", "type": "time"},
+    ]
+    sdv = {"zip": {"sdtype": "postcode"}, "at": {"sdtype": "datetime", "datetime_format": "%d %b %Y"}}
+    books = {
+        "redcap.csv": head + "record,text,\nzip,text,zipcode\nat,text,time\nwell,yesno,\n",
+        "table.json": json.dumps({"fields": field}),
+        "sdv.json": json.dumps({"METADATA_SPEC_VERSION": "V1", "columns": sdv}),
+        "table.sql": "CREATE TABLE t (zip char(5), took interval, name text);",
+    }
+    told: dict[str, dict[str, tuple[str, str | None]]] = {}
+    for name, text in books.items():
+        (tmp_path / name).write_text(text)
+        told[name] = {column.name: (column.kind, column.format) for column in import_codebook(tmp_path / name)}
+    assert told == {
+        "redcap.csv": {"zip": ("code", None), "at": ("duration", "%H:%M"), "well": ("boolean", "0/1")},
+        "table.json": {"zip": ("code", None), "took": ("duration", "ISO8601"), "at": ("duration", "%H:%M:%S")},
+        "sdv.json": {"zip": ("code", None), "at": ("datetime", "%d %b %Y")},
+        "table.sql": {"zip": ("code", None), "took": ("duration", None), "name": ("categorical", None)},
+    }
+    lengths = import_codebook(tmp_path / "table.json")["took"].number_bounds
+    assert lengths == (0, 5 * 3600)
+    frame = pd.DataFrame(
+        {"took": pd.to_timedelta([1], unit="h"), "at": pd.to_datetime(["2020-01-01"]).tz_localize("UTC")}
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    arrow = import_codebook(tmp_path / "t.parquet")
+    assert (arrow["took"].kind, arrow["at"].zone) == ("duration", "UTC")
+
+
+def test_an_owner_is_shown_and_says_codes_and_durations() -> None:
+    seen = glance(pd.Series(["01067", "10115", "80331"] * 3, dtype=object))
+    assert seen.kind == "code"
+    seen = glance(pd.Series(["00:30:00", "26:00:00"], dtype=object))
+    assert (seen.kind, seen.words) == (
+        "duration", "durations from 0 days 00:30:00 to 1 days 02:00:00, 2 different, none missing")  # fmt: skip
+    assert bounds_from("1 days 00:00:00 to 2 days 00:00:00", "x", "duration") == (timedelta(days=1), timedelta(days=2))
+    assert bounds_from("0:00:00 12:00:00", "x", "duration") == (timedelta(0), timedelta(hours=12))
+    assert categories_from("1, 07, *", "x", "code") == (("1", "07"), True)
+    assert (hint_for("zip_code") or Hint("id")).kind == "code"
+    assert (hint_for("icd10") or Hint("id")).kind == "code"
+    assert (hint_for("surgery_duration") or Hint("id")).kind == "duration"
 
 
 @pytest.mark.parametrize(

@@ -115,8 +115,8 @@ def source(text: str) -> Path:
         from understudy import datasets
 
         if text in datasets.names() and datasets.info(text).kind == "table":
-            named = datasets.schema(text)
-            return cast(Path, TableSource(text, load=lambda: datasets.load_table(text).frame, schema=named))
+            told = {"schema": datasets.schema(text), "rows": datasets.info(text).rows}
+            return cast(Path, TableSource(text, load=lambda: datasets.load_table(text).frame, **told))
     other = as_source(text)
     return path if other is None or other.exists() else cast(Path, other)
 

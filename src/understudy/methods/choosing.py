@@ -334,10 +334,10 @@ def told(data: str | os.PathLike[str], rows: int | None, target: str | None) -> 
     """
     named = getattr(data, "schema", None)
     if named is not None:
-        from understudy import datasets
-
-        goal = target or named.target
-        return named.with_target(goal), datasets.info(os.fspath(data)).rows if rows is None else rows
+        rows = getattr(data, "rows", None) if rows is None else rows
+        if rows is None:
+            raise InputError("--data needs --rows: how many rows the table has.")
+        return named.with_target(target or named.target), rows
     if Path(data).suffix.lower() in SUFFIXES:
         schema = Schema.read(data)
         if rows is None:

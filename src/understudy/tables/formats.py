@@ -43,7 +43,10 @@ READABLE = (*TEXTS, *RECORDS, *LABELLED, *BOOKS, *SQLITE, *DUCKDB)
 
 @dataclass(frozen=True)
 class TableSource(os.PathLike[str]):
-    """Where a table is and how its text is to be read. `load` gives the rows of one that has no file, such as a named set."""
+    """Where a table is and how its text is to be read.
+
+    `load` gives the rows of one that has no file, such as a named set, of which `schema` and `rows` (their number) are public.
+    """
 
     text: str
     separator: str | None = None
@@ -51,6 +54,7 @@ class TableSource(os.PathLike[str]):
     encoding: str = "utf-8-sig"
     load: Callable[[], pd.DataFrame] | None = None
     schema: Schema | None = None
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         if self.separator is not None and len(self.separator) != 1:

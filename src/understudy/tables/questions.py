@@ -19,7 +19,7 @@ from understudy.tables.aside import ASIDE, Aside, AsideKind
 from understudy.tables.column import BOUNDED, LISTED, NOMINAL, OTHER, Category, Column, Kind
 from understudy.tables.coordinates.cells import Distinct, factorise
 from understudy.tables.coordinates.known import Known, kind_of
-from understudy.tables.coordinates.readings import DURATIONS, MOMENTS, NUMBERS, STEPS, Reading
+from understudy.tables.coordinates.readings import COUNT, DURATIONS, MOMENTS, NUMBERS, STEPS, Reading
 from understudy.tables.forms import duration_text
 
 LETTERS: dict[str, Kind | AsideKind | None] = {
@@ -88,7 +88,7 @@ def glance(series: pd.Series) -> Glance:
 
 def _looks_like(distinct: Distinct, counts: np.ndarray) -> Kind | AsideKind:
     """Private. The kind that most cells read as."""
-    readings = np.bincount(distinct.readings, counts, len(Reading))
+    readings = np.bincount(distinct.readings, counts, COUNT)
     there = readings.sum()
     alone = len(counts) == there > _FEW
     if readings[Reading.TRUTH] >= 0.9 * there:

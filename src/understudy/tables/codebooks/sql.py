@@ -21,11 +21,11 @@ _NUMBER = r"[-+]?\d+(?:\.\d+)?"
 _STRING = r"'(?:[^']|'')*'"
 _VALUE = rf"(?:{_STRING}|{_NUMBER})"
 _KINDS: tuple[tuple[str, Kind], ...] = (
+    (r"interval|time\b", "duration"),
     (r"bool|bit\b", "boolean"),
     (r"(tiny|small|medium|big|u?)int|integer|int[248]?\b|serial|year", "integer"),
     (r"numeric|decimal|number|float|real|double|money", "continuous"),
     (r"date|timestamp|smalldatetime", "datetime"),
-    (r"interval|time\b", "duration"),
     (r"(var|n|nvar|var2)?char|character|text|string|clob|enum|citext", "categorical"),
 )
 

@@ -2,7 +2,7 @@
 
 Cells are half-open intervals of places: on a grid a place is a whole number (the value divided by the step), without one it
 is the value itself. The ladder of numbers is signed and geometric: zero, then powers of four up to about 1e12, from 1e-6
-where there is no grid. That of moments is the years 1800 to 2199 in 64 even parts.
+where there is no grid; whole numbers have cells for one and for the years 1900 to 2100 beside. That of moments is the years 1800 to 2199 in 64 even parts.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ _SMALLEST = -10
 TINY = BASE**_SMALLEST
 """About 1e-6: without a grid, what is nearer to zero than this is zero."""
 _DATE_CELLS = 64
+# Whole numbers are often zeros and ones, or years: these have cells of their own.
+_USUAL = (2.0, 1900.0, 2101.0)
 
 
 def number_ladder(step: float) -> np.ndarray:
@@ -29,6 +31,8 @@ def number_ladder(step: float) -> np.ndarray:
         return np.concatenate([-ends[::-1], ends])
     powers = np.arange(0, math.ceil(math.log(LIMIT / step, BASE)) + 1)
     ends = BASE**powers
+    if step == 1:
+        ends = np.unique(np.concatenate([ends, _USUAL]))
     ends[-1] = np.floor(LIMIT / step) + 1
     return np.concatenate([1 - ends[::-1], ends])
 
