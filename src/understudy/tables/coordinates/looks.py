@@ -26,6 +26,8 @@ from understudy.tables.coordinates.tally import Tally
 _MOST_PARTS = 64
 # A target of whole numbers of which none stands out beyond this one is a class: the end of a cell of the ladder.
 _LARGEST_CLASS = 16.0
+# What is no more than this many deviations may be noise alone.
+_NOISE = 2.5
 # Words for no and yes are believed from this many deviations of the noise on.
 _STANDS_OUT = 3.5
 
@@ -131,6 +133,8 @@ class OrderedLook:
             return unlearnt(known, self._kind, self._plan.sigma)
         now = self._now(shrink=True)
         now = self._ended(now) if known.bounds is None else _within_reach(now)
+        if known.bounds is None and self._step == 1:
+            now = _from_one_on(_zeros_and_ones(now))
         mass, missing = proportions(now, rows, missing_allowed=known.nullable is not False)
         edges, mass = now.edges, mass / max(mass.sum(), 1e-300)
         return Described(
@@ -162,6 +166,31 @@ class OrderedLook:
         )
         part = slice(first, last)
         return Estimate(edges, now.counts[part], now.variance[part], now.missing, now.missing_variance)
+
+
+def _zeros_and_ones(now: Estimate) -> Estimate:
+    """Zeros and ones alone, where both stand out and what lies beyond does not: few columns hold them and a rare two."""
+    at = np.searchsorted(now.edges, [0.0, 1.0, 2.0])
+    if at[2] >= len(now.edges) or not np.array_equal(now.edges[at], [0.0, 1.0, 2.0]):
+        return now
+    part = slice(int(at[0]), int(at[2]))
+    beyond = np.delete(now.counts, part).sum() / max(np.delete(now.variance, part).sum() ** 0.5, 1e-9)
+    if beyond > _NOISE or np.any(now.counts[part] < _STANDS_OUT * now.deviations[part]):
+        return now
+    return _only(now, part)
+
+
+def _from_one_on(now: Estimate) -> Estimate:
+    """Without zero, where ones stand out and zeros do not: codes are often counted from one."""
+    if len(now.counts) < 2 or not np.array_equal(now.edges[:3], [0.0, 1.0, 2.0]):
+        return now
+    score = now.counts[:2] / now.deviations[:2]
+    return _only(now, slice(1, len(now.counts))) if score[0] < _NOISE and score[1] > _STANDS_OUT else now
+
+
+def _only(now: Estimate, part: slice) -> Estimate:
+    edges = now.edges[part.start : part.stop + 1]
+    return Estimate(edges, now.counts[part], now.variance[part], now.missing, now.missing_variance)
 
 
 def _within_reach(now: Estimate) -> Estimate:
