@@ -273,3 +273,22 @@ def test_an_unknown_column_is_named() -> None:
         made["aeg"]
     with pytest.raises(InputError, match="the table lacks 'age'"):
         made.cells(pd.DataFrame({"x": [1]}), np.random.default_rng(0))
+
+
+def test_zeros_and_ones_codes_from_one_on_and_years_keep_to_their_range() -> None:
+    """Noise beside them is no twos, no zeros and no other century."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "flag": (rng.random(1500) < 0.2).astype(int),
+            "arm": rng.integers(1, 3, 1500),
+            "year": rng.integers(1978, 1994, 1500),
+        }
+    )
+    right = {"flag": 0, "arm": 0, "year": 0}
+    for seed in range(10):
+        found = Coordinates.release(frame, None, Budget(0.3, 1e-5, unsafe_noise_seed=seed))
+        right["flag"] += found["flag"].bounds == (0, 1)
+        right["arm"] += found["arm"].bounds[0] == 1
+        right["year"] += found["year"].bounds[1] < 2101
+    assert min(right.values()) >= 8, right
