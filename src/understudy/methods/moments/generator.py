@@ -23,7 +23,7 @@ from understudy.methods.moments.gaussian_model import GaussianModel, look
 from understudy.methods.moments.label_model import Triples
 from understudy.methods.moments.sampling import MomentsModel
 from understudy.methods.moments.space import buy
-from understudy.methods.moments.targets import Target, class_ratio, number_classes, target_of
+from understudy.methods.moments.targets import Target, class_ratio, target_of
 from understudy.release.generator import Learnt, TableGenerator
 from understudy.release.intake import Intake
 from understudy.release.settings import Settings, one_of, or_none, positive, setting, share, truth, whole
@@ -78,18 +78,16 @@ class MomentsGenerator(TableGenerator):
         """Touches private data: one look, all of it through the gate."""
         self._refuse_hopeless(rows)
         coordinates = rows.coordinates or buy(rows)
-        goal = target_of(coordinates)
+        bins = planning.number_bins(len(rows), rows.budget.epsilon, rows.budget.delta, self.target_bins)
+        goal = target_of(coordinates, bins)
         cells = coordinates.cells(rows.frame, rows.chances(7))
-        classes, n_classes = goal.classes(cells, rows.frame), len(goal.labels) if goal.listed else 1
+        classes, n_classes = goal.classes(cells, rows.frame), goal.n_classes
         cells = cells[:, goal.kept]
-        if goal.column is not None and goal.number is not None and not goal.listed:
-            at = goal.kept.index(goal.number)
-            bins = planning.number_bins(len(rows), rows.budget.epsilon, rows.budget.delta, self.target_bins)
-            classes, n_classes = number_classes(cells[:, at], goal.column.marginal, bins)
         kind = self.model
         if kind == "auto":
+            about = n_classes if goal.edges is None else bins
             kind = planning.choose(
-                len(rows), goal.features.columns, n_classes, rows.budget.epsilon, rows.budget.delta, listed=goal.listed
+                len(rows), goal.features.columns, about, rows.budget.epsilon, rows.budget.delta, listed=goal.listed
             )
         learn = {"tables": self._learn_tables, "gaussian": self._learn_gaussian, "both": self._learn_both}[kind]
         model, facts, evidence = learn(rows, cells, classes, n_classes, goal)
@@ -98,6 +96,7 @@ class MomentsGenerator(TableGenerator):
             "model": kind,
             "classes": n_classes,
             "columns": len(goal.kept),
+            **({} if goal.edges is None else {"target_bins": bins}),
             **facts,
             **drowned,
         }
@@ -125,7 +124,7 @@ class MomentsGenerator(TableGenerator):
     ) -> tuple[tables_model.TablesModel, dict[str, Any], Evidence]:
         """Touches private data: all tables."""
         bins = goal.features.bins(self.bins)
-        relabel = self.fitting.relabel and goal.listed
+        relabel = self.fitting.relabel
         plan = planning.plan_tables(rows.budget, len(bins.sizes), len(rows), labelled=relabel and n_classes > 1)
         noisy, triples = tables_model.measure(cells, classes, n_classes, bins, plan, rows.budget)
         how = self.fitting
@@ -150,7 +149,7 @@ class MomentsGenerator(TableGenerator):
     ) -> tuple[BothModels, dict[str, Any], Evidence]:
         """Touches private data: the looks of both models."""
         bins, axes = goal.features.bins(self.bins), Axes(goal.features.columns, len(rows))
-        relabel, located = self.fitting.relabel and goal.listed, any(axis.curved for axis in axes.axes)
+        relabel, located = self.fitting.relabel, any(axis.curved for axis in axes.axes)
         sizes = len(bins.sizes), len(axes.numbers), len(rows), axes.width
         labelled = relabel and n_classes > 1
         tables, gaussian = planning.plan_both(rows.budget, *sizes, labelled=labelled, located=located)
@@ -182,8 +181,8 @@ class MomentsGenerator(TableGenerator):
     def restore(self, arrays: Mapping[str, np.ndarray], schema: Schema, facts: Mapping[str, Any]) -> MomentsModel:
         if self.coordinates_ is None:
             raise InputError("the release does not describe its columns: it is damaged, or of an older understudy.")
-        goal = target_of(self.coordinates_)
-        classes = len(goal.labels) if goal.listed else None
+        goal = target_of(self.coordinates_, facts.get("target_bins"))
+        classes = goal.n_classes if goal.listed or goal.edges is not None else None
         if facts["model"] == "tables":
             bins = goal.features.bins(self.bins)
             return MomentsModel(tables_model.TablesModel.from_arrays(arrays, bins, classes), goal)
