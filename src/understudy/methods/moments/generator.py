@@ -66,7 +66,7 @@ class MomentsGenerator(TableGenerator):
     _: KW_ONLY
     model: Literal["auto", "tables", "gaussian", "both"] = setting("auto", one_of("auto", "tables", "gaussian", "both"))
     bins: int = setting(20, whole(2))
-    target_bins: int = setting(8, whole(2))
+    target_bins: int = setting(planning.TARGET_BINS, whole(2))
     anyway: bool = setting(False, truth())
     fitting: Fitting = field(default_factory=Fitting)
     random_state: int | None = setting(None, or_none(whole(0)))
@@ -101,7 +101,8 @@ class MomentsGenerator(TableGenerator):
             **drowned,
         }
         _warn_of_unnamed(evidence, goal, len(rows))
-        evidence = replace(evidence, target=rows.target, lost=drowned.get("classes_in_the_noise", ()))
+        lost = drowned.get("classes_in_the_noise", ())
+        evidence = replace(evidence, target=rows.target, lost=lost, number=goal.edges is not None)
         return Learnt(MomentsModel(model, goal), facts, coordinates=coordinates, verdict=judge(evidence))
 
     def _refuse_hopeless(self, rows: Intake) -> None:
@@ -181,7 +182,10 @@ class MomentsGenerator(TableGenerator):
     def restore(self, arrays: Mapping[str, np.ndarray], schema: Schema, facts: Mapping[str, Any]) -> MomentsModel:
         if self.coordinates_ is None:
             raise InputError("the release does not describe its columns: it is damaged, or of an older understudy.")
-        goal = target_of(self.coordinates_, facts.get("target_bins"))
+        bins = facts.get("target_bins")
+        if bins is not None and (isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 10_000):
+            raise InputError(f"the release cuts its target into {bins!r} bins: it is damaged. Copy it again.")
+        goal = target_of(self.coordinates_, bins)
         classes = goal.n_classes if goal.listed or goal.edges is not None else None
         if facts["model"] == "tables":
             bins = goal.features.bins(self.bins)
@@ -215,7 +219,7 @@ def _drowned(hidden: list[int], goal: Target) -> dict[str, Any]:
 
 def _warn_of_unnamed(evidence: Evidence, goal: Target, rows: int) -> None:
     """Public: say so where many rows are in none of the classes that were found, by the noisy counts of those."""
-    if evidence.classes is None or goal.column is None or not goal.column.paid:
+    if evidence.classes is None or goal.column is None or not goal.listed or not goal.column.paid:
         return
     left = rows - float(evidence.classes.counts.sum())
     if left > _UNNAMED * rows + 3 * evidence.classes.count_noise * len(goal.labels) ** 0.5:

@@ -27,6 +27,8 @@ _MAY_BE_RARE = 5000.0
 # A bin of a target that is a number needs so many rows for one of the noise multiplier: with fewer its means drown. Chosen on
 # diabetes, randhie, adult (age), pbc (time), covtype (elevation), mgus2 (futime) and anes96 (age).
 _ENOUGH_A_BIN = 40.0
+TARGET_BINS = 8
+"""At most so many bins, where nobody says how many."""
 _TOLERANCE = 1e-3
 _LADDER = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 

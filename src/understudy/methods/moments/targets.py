@@ -12,8 +12,11 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.privacy import ABSENT
-from understudy.tables.coordinates import Coordinates, Described, read_column, write_column
+from understudy.tables.coordinates import Coordinates, Described, Marginal, read_column, write_column
 from understudy.tables.io import column_of
+
+# The ends of a number are the last counts that are larger than so many deviations of the noise.
+_CLEAR = 1.0
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,23 @@ class Target:
         return self.column is not None and not self.column.ordered
 
     @cached_property
+    def marginal(self) -> Marginal:
+        """Where a target that is a number lies. What the noise put far out is cut off: a few such rows would rule every mean."""
+        assert self.column is not None
+        whole = self.column.marginal
+        clear = np.flatnonzero(whole.mass > _CLEAR * self.column.sigma / max(self.coordinates.rows, 1))
+        if not len(clear):
+            return whole
+        kept = slice(clear[0], clear[-1] + 1)
+        mass = whole.mass[kept]
+        return Marginal(whole.edges[clear[0] : clear[-1] + 2], mass / mass.sum(), whole.whole)
+
+    @cached_property
     def edges(self) -> np.ndarray | None:
         """The ends of the bins of a target that is a number; None for any other."""
         if self.bins is None or self.column is None or not self.column.ordered or self.column.empty:
             return None
-        return self.column.marginal.bins(self.bins)
+        return self.marginal.bins(self.bins)
 
     @property
     def n_classes(self) -> int:
@@ -76,7 +91,7 @@ class Target:
             return np.zeros(len(cells), dtype=np.int64)
         if self.edges is not None:
             value = cells[:, self.number]
-            inside = self.column.marginal.clip(np.where(np.isnan(value), self.edges[0], value))
+            inside = self.marginal.clip(np.where(np.isnan(value), self.edges[0], value))
             return np.where(np.isnan(value), ABSENT, np.searchsorted(self.edges, inside, side="right") - 1)
         said = read_column(
             column_of(frame, self.column.name), replace(self.column, nullable=True), np.random.default_rng(0)
@@ -89,7 +104,7 @@ class Target:
         nothing = np.full(len(frame), np.nan)
         frame = frame.assign(**{column.name: write_column(nothing, column) for column in absent}) if absent else frame
         if self.column is not None and self.edges is not None:
-            drawn = self.column.marginal.draw(self.edges[classes], self.edges[classes + 1], rng)
+            drawn = self.marginal.draw(self.edges[classes], self.edges[classes + 1], rng)
             return frame.assign(**{self.column.name: write_column(drawn, self.column)})
         if not self.listed or self.column is None:
             return frame
@@ -125,4 +140,3 @@ def class_ratio(counts: np.ndarray, hidden: np.ndarray) -> np.ndarray:
         shown[hidden] = False
     drawn = np.where(shown, counts, 0.0)
     return drawn / drawn.sum()
-
