@@ -35,11 +35,13 @@ def table(rows: int, seed: int = 0) -> pd.DataFrame:
 def r2(made: Any) -> float:
     """Of least squares that learn from synthetic rows, on real ones."""
     test: Any = table(2000, 9)
+    made = made.fillna(0.0)
     design = [np.column_stack([np.ones(len(f)), f.drop(columns="y")]) for f in (made, test)]
     weights = np.linalg.lstsq(design[0], made["y"].to_numpy(), rcond=None)[0]
     return float(1 - ((test["y"] - design[1] @ weights) ** 2).mean() / test["y"].var())
 
 
+@pytest.mark.filterwarnings("ignore::understudy.errors.UnderstudyWarning")
 @pytest.mark.parametrize("schema", [SCHEMA, None])
 def test_a_model_learns_the_number_from_few_rows(schema: Schema | None) -> None:
     found = [
