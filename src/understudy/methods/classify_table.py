@@ -17,13 +17,13 @@ import pandas as pd
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES
-from understudy.methods.voting import AGGREGATORS, Aggregator
+from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, plan_round
 from understudy.privacy import Budget
 from understudy.release.bundle import check_target, read_bundle
 from understudy.release.preflight import PublicSizes, safe_delta, table_sizes
 from understudy.release.spending import check_ledger_options, spending
 from understudy.tables import Column, Encoder, Schema, check_table_path, read_table, validate_frame, write_table
-from understudy.tables.column import Category
+from understudy.tables.column import OTHER, Category
 from understudy.tables.coordinates import Coordinates, Described, plan_within, read_column
 from understudy.tables.coordinates.categories import threshold
 from understudy.tables.coordinates.known import known_from
@@ -34,8 +34,10 @@ from understudy.wording import did_you_mean, listed
 
 # What finding out the labels may cost, where nobody says them.
 CLASSES_SHARE = 0.1
-# More classes than these that are all numbers are rather a quantity.
-_MANY_NUMBERS = 12
+# More classes than these that are all numbers are rather a quantity; so are whole numbers declared to lie as far apart as these.
+_MANY_NUMBERS, _FAR_APART = 12, 20
+# A class of which so many labels are to be expected is taught; one of fewer is too rare.
+_TAUGHT = 1.0
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,14 @@ def classify_table(
     student: str = "logistic",
     random_state: int | None = None,
     stop: Callable[[PublicSizes], bool] | None = None,
+    go_on: Callable[[str], bool] | None = None,
 ) -> Classified | None:
     """Touches private data. Everything that can be wrong is checked before the first charge; no row is among it.
 
     `stop` is shown the public sizes before anything is reserved; where it says so nothing is done, and there is no result.
     What the features are is told by a schema, or by the public rows, which is free. What the classes are is told by the
-    request or a schema, or looked at and paid for.
+    request or a schema, or looked at and paid for. Where that look finds a class too rare to be taught, `go_on` is told
+    so and decides; without it, or where it says no, nothing else is spent.
     """
     check_target(request.out)
     check_ledger_options(request.ledger, request.dataset)
@@ -111,6 +115,10 @@ def classify_table(
     with spending(request.epsilon, delta, purpose=purpose, ledger=book, dataset=dataset) as run:
         known = _known_classes(private, target, run.budget)
         classes = [False, True] if known.kind == "boolean" else list(known.labels)
+        if not target.complete:
+            _refuse_rare(
+                known, classes, Ballot(aggregator, teachers, 0.6), run.budget, len(public), queries, request, go_on
+            )
         _warn_of_numbers(request.target, classes, len(frame))
         numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
         model = PATEClassifier(
@@ -133,6 +141,32 @@ def classify_table(
         run.certificate = model.certificate_
     assert model.schema is not None
     return Classified(model, mended(private, model.schema))
+
+
+def _refuse_rare(
+    known: Described, classes: list[Any], ballot: Ballot, budget: Budget, public: int, queries: int | None, request: Request,
+    go_on: Callable[[str], bool] | None,
+) -> None:  # fmt: skip
+    """Public: stop, with the rest unspent, where the paid look found no two classes, or some too rare to be taught."""
+    found = [label for label in classes if label != OTHER]
+    said, why = (
+        f"no two classes of {request.target!r} stood out of the noise",
+        "is it a number? Say the classes with --classes",
+    )
+    if len(found) >= 2:
+        labels = plan_round(ballot, budget, available=public, queries=queries).answers
+        shares = dict(zip(classes, known.shares, strict=False))
+        rare = [str(label) for label in found if shares.get(label, 1.0) * labels < _TAUGHT]
+        if not rare:
+            return
+        said = f"about {labels} labels are to be had, and {listed(rare)} of {request.target!r} would get none of them"
+        why = "a classifier would never say them. Merge classes"
+    if go_on is None or not go_on(said):
+        raise InputError(
+            f"{said}: {why}, raise epsilon, or go on all the same with --anyway. `understudy synthesize {request.data} --target "
+            f"{request.target}` makes synthetic rows instead; it takes numbers, and `understudy sample --balance 1` draws rare classes evenly. "
+            f"Epsilon {budget.spent().epsilon:.3g} was spent on finding the classes, and nothing else."
+        )
 
 
 def _warn_of_numbers(target: str, classes: list[Any], rows: int) -> None:
@@ -256,7 +290,7 @@ def _target(private: PrivateTable, request: Request) -> Column:
     dtype: Any = column_of(private.frame, target).dtype if private.typed else None
     if request.classes is not None:
         column = _said_classes(request.classes, target, dtype)
-    elif said is not None and target in said and said[target].kind != "integer":  # whole numbers are classes too
+    elif said is not None and target in said and not _class_numbers(said[target]):
         column = said[target]
     else:
         column = Column(target, "boolean" if isinstance(dtype, pd.BooleanDtype) else "categorical")
@@ -264,7 +298,7 @@ def _target(private: PrivateTable, request: Request) -> Column:
     if column.kind not in ("categorical", "ordinal", "boolean") or moments:
         raise InputError(
             f"the target {target!r} is {'datetime' if moments else column.kind}; a classifier needs categories. If its "
-            "values are classes, list them with --classes."
+            f"values are classes, list them with --classes. For a number: `understudy synthesize {request.data} --target {target}`."
         )
     if column.complete and column.kind != "boolean":
         if len(column.labels) < 2:
@@ -274,6 +308,13 @@ def _target(private: PrivateTable, request: Request) -> Column:
         if any(isinstance(label, float) and not label.is_integer() for label in column.labels):
             raise InputError(f"the classes {listed(column.labels, 5)} of {target!r} must be text or whole numbers.")
     return replace(column, nullable=False)
+
+
+def _class_numbers(column: Column) -> bool:
+    """Whether a column of whole numbers may hold classes: few, or nobody says how many."""
+    if column.kind != "integer":
+        return False
+    return column.bounds is None or column.number_bounds[1] - column.number_bounds[0] < _FAR_APART
 
 
 def _said_classes(classes: tuple[str, ...], target: str, dtype: Any) -> Column:

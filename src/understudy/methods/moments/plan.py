@@ -30,6 +30,8 @@ _ENOUGH_A_BIN = 40.0
 TARGET_BINS = 8
 """At most so many bins, where nobody says how many."""
 _TOLERANCE = 1e-3
+# The look takes what is left: less than a thousandth of epsilon stays unspent.
+_TO_THE_LAST = 1e-4
 _LADDER = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
 
@@ -82,7 +84,7 @@ def _tables(noise: float, triples: bool) -> TablesPlan:
 def _least(events: Callable[[float], Sequence[Event]], budget: Budget, accounting: Accounting) -> float:
     spent = budget.events
     return smallest_noise(
-        lambda n: [*spent, *events(n)], budget.epsilon, budget.delta, accounting=accounting, tolerance=_TOLERANCE
+        lambda n: [*spent, *events(n)], budget.epsilon, budget.delta, accounting=accounting, tolerance=_TO_THE_LAST
     )
 
 
