@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -48,9 +47,6 @@ def classify(
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     seed: Annotated[int | None, typer.Option(help="For shards and student; never for the noise.")] = None,
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Go on where a class is too rare to be taught, without a question.")
-    ] = False,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
     as_json: Json = False,
@@ -83,7 +79,6 @@ def classify(
         student=student,
         random_state=seed,
         stop=lambda sizes: look_ahead(entry, model, sizes, dry_run, as_json),
-        go_on=lambda said: anyway or _asked(said, as_json),
     )
     if released is None:
         return
@@ -119,13 +114,6 @@ def classify(
         *released.private_mended.sentences(),
     )
     typer.echo(f"Next: understudy verify {out}    understudy predict {out} NEW.csv --out predictions.csv")
-
-
-def _asked(said: str, as_json: bool) -> bool:
-    """In a terminal the owner decides; what is said is paid for, and public."""
-    if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    return typer.confirm(f"{said[0].upper()}{said[1:]}. Go on all the same?")
 
 
 @app.command()

@@ -74,14 +74,12 @@ def classify_table(
     student: str = "logistic",
     random_state: int | None = None,
     stop: Callable[[PublicSizes], bool] | None = None,
-    go_on: Callable[[str], bool] | None = None,
 ) -> Classified | None:
     """Touches private data. Everything that can be wrong is checked before the first charge; no row is among it.
 
     `stop` is shown the public sizes before anything is reserved; where it says so nothing is done, and there is no result.
     What the features are is told by a schema, or by the public rows, which is free. What the classes are is told by the
-    request or a schema, or looked at and paid for. Where that look finds a class too rare to be taught, `go_on` is told
-    so and decides; without it, or where it says no, nothing else is spent.
+    request or a schema, or looked at and paid for.
     """
     check_target(request.out)
     check_ledger_options(request.ledger, request.dataset)
@@ -116,9 +114,9 @@ def classify_table(
         known = _known_classes(private, target, run.budget)
         classes = [False, True] if known.kind == "boolean" else list(known.labels)
         if not target.complete:
-            _refuse_rare(
-                known, classes, Ballot(aggregator, teachers, 0.6), run.budget, len(public), queries, request, go_on
-            )
+            ballot = Ballot(aggregator, teachers, 0.6)
+            labels = plan_round(ballot, run.budget, available=len(public), queries=queries).answers
+            _warn_of_rare(known, classes, labels, request)
         _warn_of_numbers(request.target, classes, len(frame))
         numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
         model = PATEClassifier(
@@ -143,30 +141,26 @@ def classify_table(
     return Classified(model, mended(private, model.schema))
 
 
-def _refuse_rare(
-    known: Described, classes: list[Any], ballot: Ballot, budget: Budget, public: int, queries: int | None, request: Request,
-    go_on: Callable[[str], bool] | None,
-) -> None:  # fmt: skip
-    """Public: stop, with the rest unspent, where the paid look found no two classes, or some too rare to be taught."""
+def _warn_of_rare(known: Described, classes: list[Any], labels: int, request: Request) -> None:
+    """Public: say so where the paid look found no two classes, or some of which no label is to be expected.
+
+    To stop here would save nothing: where a run ends because of what was drawn, all of its budget counts as spent.
+    """
     found = [label for label in classes if label != OTHER]
-    said, why = (
-        f"no two classes of {request.target!r} stood out of the noise",
-        "is it a number? Say the classes with --classes",
+    shares = dict(zip(classes, known.shares, strict=False))
+    rare = [str(label) for label in found if shares.get(label, 1.0) * labels < _TAUGHT]
+    if len(found) < 2:
+        said = f"no two classes of {request.target!r} stood out of the noise: is it a number? Say the classes with --classes"
+    elif rare:
+        said = f"about {labels} labels are to be had, and {listed(rare)} of {request.target!r} would get none: merge classes"
+    else:
+        return
+    warnings.warn(
+        f"{said}, or raise epsilon. `understudy synthesize {request.data} --target {request.target}` makes synthetic rows instead; it takes "
+        "numbers, and `understudy sample --balance 1` draws rare classes evenly.",
+        UnderstudyWarning,
+        stacklevel=4,
     )
-    if len(found) >= 2:
-        labels = plan_round(ballot, budget, available=public, queries=queries).answers
-        shares = dict(zip(classes, known.shares, strict=False))
-        rare = [str(label) for label in found if shares.get(label, 1.0) * labels < _TAUGHT]
-        if not rare:
-            return
-        said = f"about {labels} labels are to be had, and {listed(rare)} of {request.target!r} would get none of them"
-        why = "a classifier would never say them. Merge classes"
-    if go_on is None or not go_on(said):
-        raise InputError(
-            f"{said}: {why}, raise epsilon, or go on all the same with --anyway. `understudy synthesize {request.data} --target "
-            f"{request.target}` makes synthetic rows instead; it takes numbers, and `understudy sample --balance 1` draws rare classes evenly. "
-            f"Epsilon {budget.spent().epsilon:.3g} was spent on finding the classes, and nothing else."
-        )
 
 
 def _warn_of_numbers(target: str, classes: list[Any], rows: int) -> None:
