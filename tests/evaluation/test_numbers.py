@@ -79,7 +79,7 @@ def test_what_is_about_classes_is_refused() -> None:
     with pytest.raises(InputError, match="'twelve' are classifiers"):
         evaluate(**given, target="rent", classifiers="twelve")
     with pytest.raises(InputError, match="one value only"):
-        evaluate(**(given | {"test": tenants(50).assign(rent=1.0)}), target="rent", schema=SCHEMA)
+        evaluate(**{**given, "test": tenants(50).assign(rent=1.0)}, target="rent", schema=SCHEMA)
 
 
 def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
