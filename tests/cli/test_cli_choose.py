@@ -41,7 +41,7 @@ def test_a_table_with_enough_rows(schema: str, capsys: pytest.CaptureFixture[str
     assert _run("plan", "--data", schema, "--rows", "20000", "--epsilon", "1", "--public-rows", "500", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["facts"] == {
-        "rows": 20000, "columns": 9, "width": 12, "classes": 2, "epsilon": 1.0, "delta": 1e-5, "rarest": 0.25,
+        "rows": 20000, "columns": 9, "width": 12, "classes": 2, "epsilon": 1.0, "delta": 1e-5, "rarest": 0.25, "bins": 0,
     }  # fmt: skip
     assert found["recommended"]["method"] == "moments"
     assert found["recommended"]["outlook"] == "good"

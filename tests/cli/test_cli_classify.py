@@ -15,6 +15,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from understudy.cli.app import main
+from understudy.errors import UnderstudyWarning
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import Column, Schema
 
@@ -172,7 +173,8 @@ def test_one_class_is_released_like_any_other(
     lopsided = private.assign(diagnosis="benign")
     lopsided.loc[: others - 1, "diagnosis"] = "malignant"
     lopsided.to_csv("data.csv", index=False)
-    assert result(classify(capsys, "--json"))["classes"] == ["benign"]
+    with pytest.warns(UnderstudyWarning, match="no two classes"):
+        assert result(classify(capsys, "--json"))["classes"] == ["benign"]
     predicted = result(cli(capsys, "predict", "release", "public.csv", "--json"))
     assert set(predicted["predictions"]["diagnosis"]) == {"benign"}
     assert set(result(classify(capsys, *CLASSES, "--out", "said", "--json", ledger=False))["classes"]) == {
@@ -185,7 +187,26 @@ def test_where_no_class_stands_out_it_is_called_other(
     capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame
 ) -> None:
     private.assign(diagnosis=np.arange(len(private)) / 7).to_csv("data.csv", index=False)
-    assert result(classify(capsys, "--json"))["classes"] == ["other"]
+    with pytest.warns(UnderstudyWarning, match="no two classes of 'diagnosis' stood out of the noise: is it a number"):
+        assert result(classify(capsys, "--json"))["classes"] == ["other"]
+
+
+def test_a_class_too_rare_to_be_taught_is_named(
+    capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame
+) -> None:
+    rows = pd.concat([private] * 10, ignore_index=True)
+    rows.loc[:100, "diagnosis"] = "unsure"
+    rows.to_csv("data.csv", index=False)
+    with pytest.warns(UnderstudyWarning, match="'unsure' of 'diagnosis' would get none"):
+        assert "unsure" in result(classify(capsys, "--queries", "20", "--json", ledger=False))["classes"]
+
+
+def test_a_number_is_refused_before_anything_is_spent(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    features = [Column(name, "continuous", bounds=(0.0, 3000.0)) for name in FEATURES]
+    Schema((*features, Column("diagnosis", "integer", (0, 300)))).write("schema.yaml")
+    code, _, err = classify(capsys, "--schema", "schema.yaml")
+    assert (code, "understudy synthesize data.csv --target diagnosis" in err) == (2, True)
+    assert book().spent("patients") == (0, 0)
 
 
 def test_a_schema_says_features_and_classes(capsys: pytest.CaptureFixture[str], folder: Path) -> None:

@@ -130,3 +130,13 @@ def test_mistakes_are_refused(
     code, _, err = cli(capsys, data, *options)
     assert code == 2
     assert message in err
+
+
+def test_one_rule_for_delta_in_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    """Left out it is safe for so many rows; named too large, the command says so."""
+    from understudy.cli.options import delta_for
+
+    assert [delta_for(None, rows) for rows in (100, 99_999, 10**6)] == [1e-5, 1e-5, 1e-7]
+    assert capsys.readouterr().err == ""
+    assert delta_for(0.1, 100) == 0.1
+    assert "not below 1/rows" in capsys.readouterr().err

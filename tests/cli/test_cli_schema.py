@@ -115,7 +115,7 @@ def test_gaps_of_a_written_schema_are_filled(capsys: pytest.CaptureFixture[str],
         "- {name: sick, kind: boolean}\n"
     )
     printed = ok(capsys, "init", data, "--schema", start, "--target", "sick", "--epsilon", "1", "--out", out)
-    assert "Spent epsilon 1, delta 1e-06" in printed
+    assert "Spent epsilon 1, delta 1e-05" in printed
     filled = Schema.read(out)
     assert filled["age"].bounds == (0, 120)
     assert filled["dose"].bounds is not None
@@ -172,7 +172,7 @@ def test_a_refused_look_gives_the_reservation_back(capsys: pytest.CaptureFixture
     data.write_text("x\n1.0\ninf\n")
     start.write_text("version: 1\ncolumns:\n- {name: x, kind: ordinal}\n")
     book = Ledger.create(tmp_path / "ledger.db")
-    book.add_dataset("d", epsilon=1.0, delta=1e-6)
+    book.add_dataset("d", epsilon=1.0, delta=1e-5)
     charged = ("--epsilon", "1", "--ledger", book.path, "--dataset", "d")
     code, _, err = cli(capsys, "init", data, "--schema", start, "--out", tmp_path / "s.yaml", *charged)
     assert code == 2

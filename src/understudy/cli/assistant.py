@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
+from understudy.cli.options import delta_for
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,14 +25,14 @@ What is shown of the rows is for your eyes only: it is written nowhere, and Ente
 Ctrl-C ends this; nothing is written before the end."""
 
 
-def interview(frame: pd.DataFrame, target: str | None, delta: float) -> Schema | None:
+def interview(frame: pd.DataFrame, target: str | None, delta: float | None) -> Schema | None:
     """Shows private rows to their owner, and asks; None where all is left to be learnt."""
     from understudy.tables import Schema
     from understudy.tables.coordinates.price import GOOD, price
     from understudy.tables.io import column_of
     from understudy.tables.questions import known_as
 
-    drafted = Schema.draft(frame, target)
+    drafted, delta = Schema.draft(frame, target), delta_for(delta, len(frame))
     typer.echo(_INTRODUCTION.format(rows=len(frame), columns=len(drafted)))
     found: list[Column | Aside] = []
     left = []

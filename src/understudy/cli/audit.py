@@ -9,7 +9,7 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DATA_HELP, SettingsOption, progress_bar, read_value, source
+from understudy.cli.options import DATA_HELP, DeltaOption, SettingsOption, delta_for, progress_bar, read_value, source
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def audit(
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = METHODS[0],
     epsilon: Annotated[float, typer.Option(help="The privacy budget of each fit.")] = 1.0,
-    delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = 1e-5,
+    delta: DeltaOption = None,
     fits: Annotated[
         int, typer.Option(help="Fits with the canary, and as many without; 1 audits a single fit with many canaries.")
     ] = 100,
@@ -59,6 +59,7 @@ def audit(
     chosen = dict(_setting(text) for text in settings or [])
     fit = fitting(entry, described, **chosen)
     here, there = pair(frame, described, row)
+    delta = delta_for(delta, len(here))
     with progress_bar(f"audit of {method}", not as_json) as tell:
         if fits == 1 and "canaries" in trials:
             found = single(method, fit, here, there, described, epsilon, delta, trials=trials, tell=tell)

@@ -13,6 +13,7 @@ from understudy.cli.options import (
     DATA_HELP,
     DatasetOption,
     DecimalOption,
+    DeltaOption,
     DropOption,
     EncodingOption,
     LedgerOption,
@@ -20,6 +21,7 @@ from understudy.cli.options import (
     SampleOption,
     SeparatorOption,
     StrictOption,
+    delta_for,
     read_chosen,
     read_sample,
     source,
@@ -29,7 +31,6 @@ from understudy.cli.options import (
 if TYPE_CHECKING:
     from understudy.tables.coordinates import Coordinates, Described
 
-DEFAULT_DELTA = 1e-6
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _BARS = 16
 
@@ -38,7 +39,7 @@ _BARS = 16
 def describe(
     data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     epsilon: Annotated[float, typer.Option(help="The privacy budget of the description.")],
-    delta: Annotated[float, typer.Option(help="The failure probability of the guarantee.")] = DEFAULT_DELTA,
+    delta: DeltaOption = None,
     schema: Annotated[
         Path | None, typer.Option(help="What is public about the columns, as far as it goes: it costs nothing.")
     ] = None,
@@ -62,7 +63,6 @@ def describe(
     from understudy.privacy import Certificate
     from understudy.release.estimator import paid_before
     from understudy.release.intake import check_table
-    from understudy.release.preflight import delta_warning
     from understudy.release.spending import check_ledger_options, spending
     from understudy.tables import Schema, check_writable
     from understudy.tables.coordinates import Coordinates
@@ -77,8 +77,7 @@ def describe(
     table, declared = read_chosen(data, declared, target, drop, only, strict=strict, empty_allowed=True)
     frame, present, declared, target = check_table(table.frame, target, declared, empty_allowed=True)
     sample = None if public_sample is None else read_sample(public_sample, data)
-    if said := delta_warning(delta, len(present)):
-        typer.echo(f"Warning: {said}", err=True)
+    delta = delta_for(delta, len(present))
     with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset) as run:
         made = Coordinates.release(
             frame, declared, run.budget, target=target, public_sample=sample, rows=len(present), typed=table.typed

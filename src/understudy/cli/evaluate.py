@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from understudy.evaluation.result import Evaluation, Fidelity, Interval, Setting, TableEvaluation
     from understudy.tables import Schema
 
-_METRICS = ("auroc", "auprc", "f1", "accuracy")
+# The first is what a line is about.
+_METRICS = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "accuracy": "accuracy", "r2": "R²", "error": "error"}
 _SETTINGS = {"B": "B: synthetic → real", "C": "C: synthetic → synthetic"}
 
 
@@ -214,9 +215,9 @@ def _print(found: Evaluation) -> None:
     if found.tuned is not None:
         print_table(
             "Gradient boosting, tuned on a part of its own training rows and tested on real rows",
-            ["", "AUROC", "AUPRC", "F1", "accuracy"],
+            ["", *(_METRICS[m] for m in found.tuned.metrics)],
             [
-                [name, *(_cell(scores.metrics[m]) for m in _METRICS)]
+                [name, *map(_cell, scores.metrics.values())]
                 for name, scores in (("real rows", found.tuned), *((t.name, t.tuned) for t in good))
                 if scores is not None
             ],
@@ -238,24 +239,27 @@ def _print(found: Evaluation) -> None:
 
 
 def _print_scores(found: Evaluation, real: Setting, good: list[TableEvaluation]) -> None:
+    names = [_METRICS[m] for m in real.mean]
+    first = next(iter(real.mean))
     for table in good:
         typer.echo(
-            f"{table.name}: models trained on it reach AUROC {table.settings['B'].mean['auroc'].mean:.3f} on real rows; "
-            f"trained on real rows they reach {real.mean['auroc'].mean:.3f}."
+            f"{table.name}: models trained on it reach {names[0]} {table.settings['B'].mean[first].mean:.3f} on real rows; "
+            f"trained on real rows they reach {real.mean[first].mean:.3f}."
         )
-    rows: list[Sequence[object]] = [["real rows", "A: real → real", *(_cell(real.mean[m]) for m in _METRICS)]]
+    rows: list[Sequence[object]] = [["real rows", "A: real → real", *map(_cell, real.mean.values())]]
     for table in good:
         rows += [
-            [table.name, _SETTINGS[letter], *(_cell(setting.mean[m]) for m in _METRICS)]
+            [table.name, _SETTINGS[letter], *map(_cell, setting.mean.values())]
             for letter, setting in table.settings.items()
         ]
-    title = f"Mean of {len(found.classifiers)} classifiers of {found.target!r}, {found.seeds} seed{'s' if found.seeds > 1 else ''}"
-    print_table(title, ["table", "trained → tested", "AUROC", "AUPRC", "F1", "accuracy"], rows)
+    what = "classifiers" if found.classes else "models"
+    title = f"Mean of {len(found.classifiers)} {what} of {found.target!r}, {found.seeds} seed{'s' if found.seeds > 1 else ''}"
+    print_table(title, ["table", "trained → tested", *names], rows)
     print_table(
-        "AUROC of each classifier, trained on synthetic and tested on real rows (* see below)",
-        ["classifier", "real rows", *(table.name for table in good)],
+        f"{names[0]} of each of the {what}, trained on synthetic and tested on real rows (* see below)",
+        ["model", "real rows", *(table.name for table in good)],
         [
-            [name, _cell(one.metrics["auroc"]), *(_with_note(t.settings["B"].classifiers[name]) for t in good)]
+            [name, _cell(one.metrics[first]), *(_with_note(t.settings["B"].classifiers[name], first) for t in good)]
             for name, one in real.classifiers.items()
         ],
     )
@@ -304,6 +308,7 @@ def _likeness(good: list[TableEvaluation], held_out: Fidelity | None) -> list[li
 
     rows = [
         row("ranking of classifiers, AUROC (1 is best)", [t.ranking.get("auroc") for t in good]),
+        row("ranking of models, R² (1 is best)", [t.ranking.get("r2") for t in good]),
         row("ranking of features (1 is best)", [t.ranking.get("features") for t in good]),
     ]
     for name, label in _LIKENESS.items():
@@ -323,5 +328,5 @@ def _cell(interval: Interval) -> str:
     return f"{interval.mean:.3f} ({interval.low:.3f} to {interval.high:.3f})"
 
 
-def _with_note(scores: Any) -> str:
-    return _cell(scores.metrics["auroc"]) + (" *" if scores.note else "")
+def _with_note(scores: Any, metric: str) -> str:
+    return _cell(scores.metrics[metric]) + (" *" if scores.note else "")

@@ -63,6 +63,17 @@ def with_safe_delta(estimator: Any, delta: float | None, rows: int) -> None:
         estimator.set_params(delta=safe_delta(rows))
 
 
+def delta_for(delta: float | None, rows: int) -> float:
+    """The delta of a command: the one that was named, with a warning where it is too large for so many rows, or a safe one."""
+    from understudy.release.preflight import delta_warning, safe_delta
+
+    if delta is None:
+        return safe_delta(rows)
+    if said := delta_warning(delta, rows):
+        typer.echo(f"Warning: {said}", err=True)
+    return delta
+
+
 def make(entry: Entry, epsilon: float, delta: float | None, given: Mapping[str, Any], extra: Sequence[str]) -> Any:
     """The estimator of a method with the options that were given; one that it does not have is refused.
 

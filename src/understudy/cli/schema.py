@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.options import DATA_HELP, DecimalOption, EncodingOption, SeparatorOption, source, tell_owner
+from understudy.cli.options import (
+    DATA_HELP,
+    DecimalOption,
+    DeltaOption,
+    EncodingOption,
+    SeparatorOption,
+    delta_for,
+    source,
+    tell_owner,
+)
 from understudy.errors import InputError
 from understudy.wording import listed
 
 if TYPE_CHECKING:
     from understudy.tables import Column, Schema
 
-DEFAULT_DELTA = 1e-6
 _GUESSED = (
     "these kinds are guesses from what the rows look like",
     "correct them: what you then save is your declaration",
@@ -38,9 +46,7 @@ def init(
     epsilon: Annotated[
         float | None, typer.Option(help="Spend this much on a look at kinds, bounds and categories. Needs --out.")
     ] = None,
-    delta: Annotated[
-        float | None, typer.Option(help=f"Failure probability of that look. {DEFAULT_DELTA} if left out.")
-    ] = None,
+    delta: DeltaOption = None,
     ledger: Annotated[str | None, typer.Option(help="Charge this ledger. Needs --dataset.")] = None,
     dataset: Annotated[str | None, typer.Option(help="Name of the dataset in the ledger.")] = None,
     separator: SeparatorOption = None,
@@ -66,16 +72,15 @@ def init(
     if given is not None and target is not None:
         given = given.with_target(target)
     if given is None:
-        given = assisted(data, target, yes, asking=not as_json, delta=delta or DEFAULT_DELTA)
+        given = assisted(data, target, yes, asking=not as_json, delta=delta)
     result: dict[str, Any] = {"epsilon": 0.0, "delta": 0.0, "certificate": None}
     if epsilon is None or out is None or (given is not None and not given.missing()):
         made = _draft(data, target) if given is None else given
         if out is not None:
             made.write(out)
     else:
-        spent = (epsilon, DEFAULT_DELTA if delta is None else delta)
-        made = _buy(data, given, target, *spent, out, ledger, dataset)
-        result = {"epsilon": spent[0], "delta": spent[1], "certificate": str(_certificate_path(out))}
+        made, delta = _buy(data, given, target, epsilon, delta, out, ledger, dataset)
+        result = {"epsilon": epsilon, "delta": delta, "certificate": str(_certificate_path(out))}
     missing = made.missing()
     guessed = given is None and not result["certificate"]
     if as_json:
@@ -97,7 +102,7 @@ def init(
         )
 
 
-def assisted(data: Path, target: str | None, yes: bool, *, asking: bool, delta: float) -> Schema | None:
+def assisted(data: Path, target: str | None, yes: bool, *, asking: bool, delta: float | None) -> Schema | None:
     """What the owner answers in a terminal, or what names and types suggest; None where nobody is asked."""
     import sys
 
@@ -178,11 +183,11 @@ def _buy(
     given: Schema | None,
     target: str | None,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     out: Path,
     ledger: str | None,
     dataset: str | None,
-) -> Schema:
+) -> tuple[Schema, float]:
     """Touches private data: reserve, charge, draw, write, commit, in this order, so that nothing leaves unpaid.
 
     Without a schema to start from every column is looked at; with one, its gaps are.
@@ -192,15 +197,13 @@ def _buy(
     from understudy.privacy import Certificate
     from understudy.release.estimator import paid_before
     from understudy.release.intake import check_table
-    from understudy.release.preflight import delta_warning
     from understudy.release.spending import spending
     from understudy.tables import Coordinates, Schema
     from understudy.tables.io import read_private
 
     table = read_private(data)
     frame, present, declared, target = check_table(table.frame, target, given)
-    if said := delta_warning(delta, len(present)):
-        typer.echo(f"Warning: {said}", err=True)
+    delta = delta_for(delta, len(present))
     gaps = list(frame.columns) if declared is None else declared.missing()
     if ordinal := [] if declared is None else [name for name in gaps if declared[name].kind == "ordinal"]:
         raise InputError(
@@ -230,7 +233,7 @@ def _buy(
         made = replace(made, certificate=run.certificate.to_json())
         made.write(out)
         run.certificate.save(_certificate_path(out))
-    return made
+    return made, delta
 
 
 def _certificate_path(out: Path) -> Path:

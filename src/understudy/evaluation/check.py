@@ -51,7 +51,15 @@ def hold_out(
     if target is None:
         raise InputError("--check scores how well a target is told: name one with --target.")
     if generator.resumable or not generator.keeps_a_budget:
-        raise InputError(f"--check is for methods of one look; {generator.method!r} is none. Leave it out.")
+        why = (
+            "goes on in many steps, and a run that is resumed could not tell whether its check was paid for"
+            if generator.resumable
+            else "pays for nothing"
+        )
+        raise InputError(
+            f"--check is for methods of one look, such as moments; {generator.method!r} {why}. Leave it out, and score the rows with "
+            "`understudy evaluate` (--epsilon-metrics for a score that may be published)."
+        )
     aside = held_out(len(frame))
     if aside.sum() < EVERY:
         raise InputError(f"{len(frame)} rows are too few to hold some out: leave --check out.")

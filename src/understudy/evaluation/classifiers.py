@@ -33,7 +33,8 @@ REPLACED: Mapping[str, str] = {
 }
 
 
-def _scaled(model: Any) -> Any:
+def scaled(model: Any) -> Any:
+    """A model that sees standardised columns."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
@@ -53,7 +54,7 @@ def _l1() -> dict[str, Any]:
 def _logistic(seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return _scaled(LogisticRegression(max_iter=5000, random_state=seed))
+    return scaled(LogisticRegression(max_iter=5000, random_state=seed))
 
 
 def _gaussian_nb(seed: int) -> Any:
@@ -73,7 +74,7 @@ def _bernoulli_nb(seed: int) -> Any:
 def _linear_svm(seed: int) -> Any:
     from sklearn.svm import LinearSVC
 
-    return _scaled(LinearSVC(max_iter=10_000, tol=1e-8, loss="hinge", random_state=seed))
+    return scaled(LinearSVC(max_iter=10_000, tol=1e-8, loss="hinge", random_state=seed))
 
 
 def _tree(seed: int) -> Any:
@@ -86,7 +87,7 @@ def _lda(seed: int) -> Any:
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     del seed
-    return _scaled(LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.5))
+    return scaled(LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.5))
 
 
 def _adaboost(seed: int) -> Any:
@@ -116,7 +117,7 @@ def _gradient_boosting(seed: int) -> Any:
 def _mlp(seed: int) -> Any:
     from sklearn.neural_network import MLPClassifier
 
-    return _scaled(MLPClassifier(random_state=seed))
+    return scaled(MLPClassifier(random_state=seed))
 
 
 def _xgboost(seed: int, **settings: Any) -> Any:
@@ -152,7 +153,7 @@ def _gpate_logistic(seed: int) -> Any:
 
     # The rarer class weighs 350 times as much; in credit that is the fraud, coded 1.
     weights = {0: 1, 1: 350}
-    return _scaled(LogisticRegression(solver="liblinear", class_weight=weights, random_state=seed, **_l1()))
+    return scaled(LogisticRegression(solver="liblinear", class_weight=weights, random_state=seed, **_l1()))
 
 
 def _plain_logistic() -> Any:
@@ -164,19 +165,19 @@ def _plain_logistic() -> Any:
 def _gpate_adaboost(seed: int) -> Any:
     from sklearn.ensemble import AdaBoostClassifier
 
-    return _scaled(AdaBoostClassifier(_plain_logistic(), n_estimators=200, random_state=seed))
+    return scaled(AdaBoostClassifier(_plain_logistic(), n_estimators=200, random_state=seed))
 
 
 def _gpate_bagging(seed: int) -> Any:
     from sklearn.ensemble import BaggingClassifier
 
-    return _scaled(BaggingClassifier(_plain_logistic(), n_estimators=100, n_jobs=1, random_state=seed))
+    return scaled(BaggingClassifier(_plain_logistic(), n_estimators=100, n_jobs=1, random_state=seed))
 
 
 def _gpate_mlp(seed: int) -> Any:
     from sklearn.neural_network import MLPClassifier
 
-    return _scaled(MLPClassifier((18, 18, 18), activation="tanh", solver="adam", random_state=seed))
+    return scaled(MLPClassifier((18, 18, 18), activation="tanh", solver="adam", random_state=seed))
 
 
 FOUR: Mapping[str, Factory] = {
@@ -190,7 +191,7 @@ FOUR: Mapping[str, Factory] = {
 def _quick_logistic(seed: int) -> Any:
     from sklearn.linear_model import LogisticRegression
 
-    return _scaled(LogisticRegression(max_iter=500, random_state=seed))
+    return scaled(LogisticRegression(max_iter=500, random_state=seed))
 
 
 def _quick_forest(seed: int) -> Any:
@@ -208,7 +209,7 @@ def _quick_adaboost(seed: int) -> Any:
 def _quick_mlp(seed: int) -> Any:
     from sklearn.neural_network import MLPClassifier
 
-    return _scaled(MLPClassifier((64,), max_iter=20, random_state=seed))
+    return scaled(MLPClassifier((64,), max_iter=20, random_state=seed))
 
 
 def _quick_xgboost(seed: int) -> Any:
@@ -224,13 +225,13 @@ FIVE: Mapping[str, Factory] = {
 }
 
 
-def _defaults(name: str, kind: str, scaled: bool, seeded: bool = True, **settings: Any) -> Factory:
+def _defaults(name: str, kind: str, scales: bool, seeded: bool = True, **settings: Any) -> Factory:
     def make(seed: int) -> Any:
         import importlib
 
         given = settings | ({"random_state": seed} if seeded else {})
         model = getattr(importlib.import_module(f"sklearn.{name}"), kind)(**given)
-        return _scaled(model) if scaled else model
+        return scaled(model) if scales else model
 
     return make
 

@@ -22,11 +22,13 @@ from understudy.tables.schema import Schema
 from understudy.wording import did_you_mean, listed
 
 _MOST_CLASSES = 100
+# A number that takes more values than these is a quantity, and no class.
+QUANTITY = 20
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as numbers: `x` (rows x columns, float32) and `y`, the position of each row's class in the schema's list.
+    """Rows as numbers: `x` (rows x columns, float32) and `y`, the position of each row's class in the schema's list, or its number.
 
     As private as the frame they come from. `note` says what had to be left out on the way.
     """
@@ -59,22 +61,33 @@ def classes(schema: Schema, target: str) -> tuple[Any, ...]:
     )
 
 
+def is_quantity(column: Column) -> bool:
+    """Whether a target is a number to be estimated, and not a class."""
+    if column.kind == "integer" and column.bounds is not None:
+        low, high = column.number_bounds
+        return high - low >= QUANTITY
+    return column.kind in ("continuous", "integer")
+
+
 class Featuriser:
     """Touches private data: frames to `Rows`, by a complete schema. Columns that the schema does not know are left aside.
 
-    Without a target every row is of one class.
+    Without a target every row is of one class. With `numbers` a target may be one, and then `number` is true.
     """
 
-    def __init__(self, schema: Schema, target: str | None) -> None:
+    def __init__(self, schema: Schema, target: str | None, *, numbers: bool = False) -> None:
         if target is not None and target not in schema:
             raise InputError(f"the schema has no column {target!r}.{did_you_mean(target, schema.names)}")
         features = tuple(opened(column) for column in schema if column.name != target)
         if not features:
             raise InputError(f"the table has no column beside the target {target!r}: there is nothing to learn from.")
-        self.classes = () if target is None else classes(schema, target)
+        self.number = numbers and target is not None and is_quantity(schema[target])
+        self.classes = () if target is None or self.number else classes(schema, target)
         self.encoder = Encoder(Schema(features))
         self.labels = self.encoder.labels
-        self._target = None if target is None else _class_column(schema[target], self.classes)
+        self._target = (
+            None if target is None else schema[target] if self.number else _class_column(schema[target], self.classes)
+        )
 
     def rows(self, frame: pd.DataFrame, *, unlabelled: bool = False) -> Rows:
         """The frame as numbers, NaN where one is missing. Rows without a class are left out, or kept with -1 for it."""
@@ -82,18 +95,23 @@ class Featuriser:
         absent = [name for name in (*asked, *self.encoder.schema.names) if name not in frame.columns]
         if absent:
             raise InputError(f"the table lacks {listed(absent)}.{did_you_mean(absent[0], frame.columns)}")
-        y = (
-            np.zeros(len(frame), dtype=np.int64)
-            if self._target is None
-            else values.codes(column_of(frame, self._target.name), self._target)
-        )
-        known = np.ones(len(y), dtype=bool) if unlabelled else y >= 0
-        note = "" if known.all() else f"{int((~known).sum())} rows without a class left out"
+        y = self._labels(frame)
+        known = np.ones(len(y), dtype=bool) if unlabelled else ~np.isnan(y) if self.number else y >= 0
+        what = "number to estimate" if self.number else "class"
+        note = "" if known.all() else f"{int((~known).sum())} rows without a {what} left out"
         x = self.encoder.encode(frame).astype(np.float32)[known]
         for group in self.encoder.groups:
             if group.missing is not None and not group.one_hot:
                 x[x[:, group.missing] > 0, group.start] = np.nan
         return Rows(x, y[known], note)
+
+    def _labels(self, frame: pd.DataFrame) -> np.ndarray:
+        if self._target is None:
+            return np.zeros(len(frame), dtype=np.int64)
+        column = column_of(frame, self._target.name)
+        if self.number:
+            return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+        return values.codes(column, self._target)
 
 
 def prepare(train: Rows, *others: Rows) -> tuple[Rows, ...]:

@@ -24,7 +24,7 @@ def ranking_agreement(real: ArrayLike, synthetic: ArrayLike) -> float:
 def feature_importance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Touches private data where the rows are real: |Pearson correlation| of each column with the label, 0 if constant.
 
-    With more than two classes, the largest over the classes.
+    With more than two classes, the largest over the classes. A label that is a fraction is a number.
     """
     if len(x) == 0:
         return np.zeros(x.shape[1])
@@ -32,8 +32,9 @@ def feature_importance(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     centred = np.nan_to_num(wide - np.nanmean(wide, axis=0))
     scale = np.sqrt((centred**2).sum(axis=0))
     importance = np.zeros(x.shape[1])
-    for label in np.unique(y)[-max(1, len(np.unique(y)) - 1) :]:
-        truth = (y == label) - np.mean(y == label)
+    labels = np.unique(y)[-max(1, len(np.unique(y)) - 1) :]
+    for told in [y] if y.dtype.kind == "f" else [y == label for label in labels]:
+        truth = told - np.mean(told)
         bottom = scale * np.sqrt((truth**2).sum())
         with np.errstate(divide="ignore", invalid="ignore"):
             importance = np.maximum(importance, np.where(bottom > 0, np.abs(truth @ centred) / bottom, 0.0))

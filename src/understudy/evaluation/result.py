@@ -34,7 +34,7 @@ The shape of `Evaluation.to_dict()` (format 1):
 
     SETTING   {"mean": {METRIC: INTERVAL}, "classifiers": {NAME: SCORES}}
     SCORES    {METRIC: INTERVAL, "seconds": s, "note": ""}
-    METRIC    auroc, auprc, f1, accuracy
+    METRIC    auroc, auprc, f1, accuracy; of a target that is a number r2 and error, and there are no classes
     INTERVAL  {"mean", "low", "high", "values"}: over seeds; low and high are null with one seed
 """
 
@@ -49,9 +49,12 @@ from typing import Any
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.evaluation.scores import METRICS, Scores
+from understudy.evaluation.numbers import LEAST_R2, NumberScores
+from understudy.evaluation.scores import Scores
 
 FORMAT = 1
+# The least and the most that a score can be, where that is not 0 and 1.
+_ENDS: dict[str, tuple[float, float]] = {"r2": (LEAST_R2, 1.0), "error": (0.0, math.inf)}
 SIGNALS_ARE_NO_PROOF = (
     "The privacy signals are signals, not proof: a table may pass them and still leak. What protects is the "
     "certificate of the method that made it."
@@ -64,7 +67,7 @@ AS_PRIVATE_AS_THE_ROWS = (
 
 @dataclass(frozen=True)
 class Interval:
-    """The mean over seeds with Student's 95 % interval, cut to the 0 to 1 of every score, and the value of each seed."""
+    """The mean over seeds with Student's 95 % interval, cut to what the score can be, and the value of each seed."""
 
     mean: float
     low: float | None
@@ -72,7 +75,7 @@ class Interval:
     values: tuple[float, ...]
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Interval:
+    def of(cls, values: Sequence[float], least: float = 0.0, most: float = 1.0) -> Interval:
         n = len(values)
         mean = float(np.mean(values))
         if n < 2:
@@ -80,7 +83,7 @@ class Interval:
         from scipy import stats
 
         half = float(stats.t.ppf(0.975, n - 1)) * float(np.std(values, ddof=1)) / math.sqrt(n)
-        return cls(mean, max(0.0, mean - half), min(1.0, mean + half), tuple(values))
+        return cls(mean, max(least, mean - half), min(most, mean + half), tuple(values))
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Interval:
@@ -96,10 +99,10 @@ class ClassifierScores:
     note: str = ""
 
     @classmethod
-    def of(cls, runs: Sequence[Scores]) -> ClassifierScores:
+    def of(cls, runs: Sequence[Scores | NumberScores]) -> ClassifierScores:
         notes = dict.fromkeys(run.note for run in runs if run.note)
         return cls(
-            {metric: Interval.of([getattr(run, metric) for run in runs]) for metric in METRICS},
+            {name: Interval.of([run.metrics[name] for run in runs], *_ENDS.get(name, ())) for name in runs[0].metrics},
             float(sum(run.seconds for run in runs)),
             "; ".join(notes),
         )
@@ -109,7 +112,8 @@ class ClassifierScores:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> ClassifierScores:
-        return cls({m: Interval.from_dict(plain[m]) for m in METRICS}, plain["seconds"], plain["note"])
+        found = {m: Interval.from_dict(one) for m, one in plain.items() if m not in ("seconds", "note")}
+        return cls(found, plain["seconds"], plain["note"])
 
 
 @dataclass(frozen=True)
@@ -120,14 +124,15 @@ class Setting:
     classifiers: Mapping[str, ClassifierScores]
 
     @classmethod
-    def of(cls, runs: Mapping[str, Sequence[Scores]]) -> Setting:
+    def of(cls, runs: Mapping[str, Sequence[Scores | NumberScores]]) -> Setting:
         """From the scores of each classifier, one for each seed."""
-        seeds = len(next(iter(runs.values())))
+        first = next(iter(runs.values()))
         mean = {
             metric: Interval.of(
-                [float(np.mean([getattr(run[s], metric) for run in runs.values()])) for s in range(seeds)]
+                [float(np.mean([run[s].metrics[metric] for run in runs.values()])) for s in range(len(first))],
+                *_ENDS.get(metric, ()),
             )
-            for metric in METRICS
+            for metric in first[0].metrics
         }
         return cls(mean, {name: ClassifierScores.of(scores) for name, scores in runs.items()})
 
@@ -140,7 +145,7 @@ class Setting:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Setting:
         return cls(
-            {m: Interval.from_dict(plain["mean"][m]) for m in METRICS},
+            {m: Interval.from_dict(one) for m, one in plain["mean"].items()},
             {name: ClassifierScores.from_dict(scores) for name, scores in plain["classifiers"].items()},
         )
 

@@ -41,8 +41,12 @@ class Scores:
     seconds: float
     note: str = ""
 
+    @property
+    def metrics(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in METRICS}
+
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (*METRICS, "seconds", "note")}
+        return {**self.metrics, "seconds": self.seconds, "note": self.note}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Scores:

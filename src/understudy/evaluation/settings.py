@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from understudy.errors import InputError
+from understudy.evaluation import numbers
 from understudy.evaluation import result as shape
 from understudy.evaluation.classifiers import TUNED, Factory, missing, panel
-from understudy.evaluation.features import Featuriser, Rows, prepare
+from understudy.evaluation.features import QUANTITY, Featuriser, Rows, prepare
 from understudy.evaluation.fidelity import fidelity
 from understudy.evaluation.ranking import feature_importance, ranking_agreement
 from understudy.evaluation.scores import Scores, fit_and_score, place_of
@@ -53,7 +54,8 @@ def evaluate(
     """Touches private data (`train`, `test`): the scores of every synthetic table, without noise.
 
     `train` are the rows that the tables were made from, `test` rows that no generator saw. `classifiers` is a panel's
-    name (five, four, twelve) or one of your own; boosting that is tuned on its training rows is scored beside them. With None
+    name (five, four, twelve) or one of your own; boosting that is tuned on its training rows is scored beside them. A target
+    that is a number is estimated by three models instead, or by yours, and scored by R² and error. With None
     for a `target` nothing is predicted, and tables are judged by likeness and signals alone. Without a `schema` the columns
     are described from the real rows, which is no leak here, since the result is private anyway.
 
@@ -67,15 +69,17 @@ def evaluate(
         raise InputError(f"`jobs` (={jobs}) must be a number of processes, or -1 for one a core.")
     if not synthetic:
         raise InputError("no synthetic table was given.")
-    chosen, notes = _panel(classifiers)
+    _panel(classifiers)
     real, held = _frame(train, "train"), _frame(test, "test")
     described = describe(real, held, target) if schema is None else _aimed(schema, target)
     described.require_complete()
-    features = Featuriser(described, target)
-    positive_code = 0 if target is None else place_of(positive, features.classes)
+    features = Featuriser(described, target, numbers=True)
+    chosen, notes = _panel(_estimators(classifiers, positive, str(target)) if features.number else classifiers)
+    positive_code = place_of(positive, features.classes) if features.classes else 0
     learnt, judged = (_rows(features, frame, name) for frame, name in ((real, "train"), (held, "test")))
     frames, tables, errors = _read(synthetic, features)
-    work, tuned = (_Work(one, len(features.classes), positive_code, seeds) for one in (chosen, TUNED))
+    beside = {} if features.number else TUNED
+    work, tuned = (_Work(one, len(features.classes), positive_code, seeds) for one in (chosen, beside))
     if target is not None:
         for every in (work, tuned):
             every.add_setting("A", learnt, judged)
@@ -114,6 +118,17 @@ def evaluate(
     )
 
 
+def _estimators(classifiers: str | Mapping[str, Factory], positive: object, target: str) -> str | Mapping[str, Factory]:
+    """The models for a target that is a number."""
+    if positive is not None:
+        raise InputError(f"the target {target!r} is a number: it has no positive class. Leave `positive` out.")
+    if isinstance(classifiers, str) and classifiers != "five":
+        raise InputError(
+            f"the target {target!r} is a number, and {classifiers!r} are classifiers: leave them out, or make it categorical in the schema."
+        )
+    return numbers.THREE if isinstance(classifiers, str) else classifiers
+
+
 def _aimed(schema: Schema, target: str | None) -> Schema:
     return Schema(schema.columns) if target is None else schema.with_target(target)
 
@@ -144,10 +159,15 @@ def describe(real: pd.DataFrame, held: pd.DataFrame, target: str | None) -> Sche
             )
     if target is None:
         return schema_from_public(real)
-    _, labels = distinct(pd.concat([column_of(real, target), column_of(held, target)]))
+    both = pd.concat([column_of(real, target), column_of(held, target)])
+    _, labels = distinct(both)
+    if len(labels) > QUANTITY and pd.api.types.is_numeric_dtype(both):
+        ends = float(both.min()), float(both.max())
+        number = Column(target, "continuous", ends)
+        return Schema((*schema_from_public(real, target).columns, number), target)
     if len(labels) > 100:
         raise InputError(
-            f"the target {target!r} has {len(labels)} different values: evaluation needs a class to predict."
+            f"the target {target!r} has {len(labels)} different values: evaluation needs a class to predict, or a number."
         )
     if len(labels) < _FEWEST:
         raise InputError(f"the target {target!r} has one class only in the real rows: there is nothing to predict.")
@@ -190,8 +210,9 @@ def _rows(features: Featuriser, frame: pd.DataFrame, name: str) -> Rows:
         rows = features.rows(frame)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
-    if features.classes and len(np.unique(rows.y)) < _FEWEST:
-        raise InputError(f"{name}: the target has one class only; there is nothing to predict.")
+    if (features.classes or features.number) and len(np.unique(rows.y)) < _FEWEST:
+        what = "value" if features.number else "class"
+        raise InputError(f"{name}: the target has one {what} only; there is nothing to predict.")
     return rows
 
 
@@ -261,7 +282,7 @@ class _Work:
             return None
         return shape.Setting.of(
             {
-                classifier: [Scores.from_dict(results[label]) for label in labels]
+                classifier: [_scores(results[label]) for label in labels]
                 for classifier, labels in self._runs[name].items()
             }
         )
@@ -280,7 +301,14 @@ def _cost(name: str) -> int:
     return len(_SLOW) - _SLOW.index(name) if name in _SLOW else 0
 
 
+def _scores(plain: Mapping[str, Any]) -> Scores | numbers.NumberScores:
+    return numbers.NumberScores(**plain) if "r2" in plain else Scores.from_dict(plain)
+
+
 def _fit(factory: Factory, train: Rows, test: Rows, classes: int, positive: int, seed: int) -> dict[str, Any]:
+    """Without classes the target is a number."""
+    if classes == 0:
+        return numbers.fit_and_score(factory, train, test, seed).to_dict()
     return fit_and_score(factory, train, test, classes, positive, seed).to_dict()
 
 
@@ -311,7 +339,7 @@ def _table(
             *(feature_importance(side.x, side.y) for side in (real_rows, synthetic_rows))
         )
     if real is not None and "C" in settings and len(work.chosen) > 1:
-        for metric in ("auroc", "auprc"):
+        for metric in ("auroc", "auprc") if "auroc" in real.mean else ("r2",):
             sides = ([s.metrics[metric].mean for s in side.classifiers.values()] for side in (real, settings["C"]))
             ranking[metric] = ranking_agreement(*sides)
     leakage = results.get(f"signals {name}")

@@ -17,13 +17,13 @@ import pandas as pd
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES
-from understudy.methods.voting import AGGREGATORS, Aggregator
+from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, plan_round
 from understudy.privacy import Budget
 from understudy.release.bundle import check_target, read_bundle
 from understudy.release.preflight import PublicSizes, safe_delta, table_sizes
 from understudy.release.spending import check_ledger_options, spending
 from understudy.tables import Column, Encoder, Schema, check_table_path, read_table, validate_frame, write_table
-from understudy.tables.column import LISTED, Category
+from understudy.tables.column import LISTED, OTHER, Category
 from understudy.tables.coordinates import Coordinates, Described, plan_within, read_column
 from understudy.tables.coordinates.categories import threshold
 from understudy.tables.coordinates.known import known_from
@@ -34,8 +34,10 @@ from understudy.wording import did_you_mean, listed
 
 # What finding out the labels may cost, where nobody says them.
 CLASSES_SHARE = 0.1
-# More classes than these that are all numbers are rather a quantity.
-_MANY_NUMBERS = 12
+# More classes than these that are all numbers are rather a quantity; so are whole numbers declared to lie as far apart as these.
+_MANY_NUMBERS, _FAR_APART = 12, 20
+# A class of which so many labels are to be expected is taught; one of fewer is too rare.
+_TAUGHT = 1.0
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,10 @@ def classify_table(
     with spending(request.epsilon, delta, purpose=purpose, ledger=book, dataset=dataset) as run:
         known = _known_classes(private, target, run.budget)
         classes = [False, True] if known.kind == "boolean" else list(known.labels)
+        if not target.complete:
+            ballot = Ballot(aggregator, teachers, 0.6)
+            labels = plan_round(ballot, run.budget, available=len(public), queries=queries).answers
+            _warn_of_rare(known, classes, labels, request)
         _warn_of_numbers(request.target, classes, len(frame))
         numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
         model = PATEClassifier(
@@ -133,6 +139,28 @@ def classify_table(
         run.certificate = model.certificate_
     assert model.schema is not None
     return Classified(model, mended(private, model.schema))
+
+
+def _warn_of_rare(known: Described, classes: list[Any], labels: int, request: Request) -> None:
+    """Public: say so where the paid look found no two classes, or some of which no label is to be expected.
+
+    To stop here would save nothing: where a run ends because of what was drawn, all of its budget counts as spent.
+    """
+    found = [label for label in classes if label != OTHER]
+    shares = dict(zip(classes, known.shares, strict=False))
+    rare = [str(label) for label in found if shares.get(label, 1.0) * labels < _TAUGHT]
+    if len(found) < 2:
+        said = f"no two classes of {request.target!r} stood out of the noise: is it a number? Say the classes with --classes"
+    elif rare:
+        said = f"about {labels} labels are to be had, and {listed(rare)} of {request.target!r} would get none: merge classes"
+    else:
+        return
+    warnings.warn(
+        f"{said}, or raise epsilon. `understudy synthesize {request.data} --target {request.target}` makes synthetic rows instead; it takes "
+        "numbers, and `understudy sample --balance 1` draws rare classes evenly.",
+        UnderstudyWarning,
+        stacklevel=4,
+    )
 
 
 def _warn_of_numbers(target: str, classes: list[Any], rows: int) -> None:
@@ -256,7 +284,7 @@ def _target(private: PrivateTable, request: Request) -> Column:
     dtype: Any = column_of(private.frame, target).dtype if private.typed else None
     if request.classes is not None:
         column = _said_classes(request.classes, target, dtype)
-    elif said is not None and target in said and said[target].kind != "integer":  # whole numbers are classes too
+    elif said is not None and target in said and not _class_numbers(said[target]):
         column = said[target]
     else:
         column = Column(target, "boolean" if isinstance(dtype, pd.BooleanDtype) else "categorical")
@@ -264,7 +292,7 @@ def _target(private: PrivateTable, request: Request) -> Column:
     if column.kind not in (*LISTED, "boolean") or moments:
         raise InputError(
             f"the target {target!r} is {'datetime' if moments else column.kind}; a classifier needs categories. If its "
-            "values are classes, list them with --classes."
+            f"values are classes, list them with --classes. For a number: `understudy synthesize {request.data} --target {target}`."
         )
     if column.complete and column.kind != "boolean":
         if len(column.labels) < 2:
@@ -274,6 +302,13 @@ def _target(private: PrivateTable, request: Request) -> Column:
         if any(isinstance(label, float) and not label.is_integer() for label in column.labels):
             raise InputError(f"the classes {listed(column.labels, 5)} of {target!r} must be text or whole numbers.")
     return replace(column, nullable=False)
+
+
+def _class_numbers(column: Column) -> bool:
+    """Whether a column of whole numbers may hold classes: few, or nobody says how many."""
+    if column.kind != "integer":
+        return False
+    return column.bounds is None or column.number_bounds[1] - column.number_bounds[0] < _FAR_APART
 
 
 def _said_classes(classes: tuple[str, ...], target: str, dtype: Any) -> Column:

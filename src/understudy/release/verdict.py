@@ -68,13 +68,15 @@ class ClassMeans:
 @dataclass(frozen=True)
 class Evidence:
     """Public: what a method knows about its own noise. `columns` is the share of the rows that noise puts into a wrong value of
-    a column, on average; `pairs` the noise on a correlation; `lost` the classes that did not stand out."""
+    a column, on average; `pairs` the noise on a correlation; `lost` the classes that did not stand out. Of a target that is a
+    `number` the classes are bins of it."""
 
     columns: float
     pairs: float
     target: str | None = None
     classes: ClassMeans | None = None
     lost: Sequence[str] = ()
+    number: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def judge(evidence: Evidence) -> Verdict:
         grade = "lost" if out < IN_NOISE else "good" if out >= STANDS_OUT and evidence.columns <= BLURRED else "thin"
         figures["stands_out"] = out
         found[grade].insert(0, f"predicting {evidence.target!r}")
-        why = _WHY[grade]
+        why = _WHY_NUMBER[grade] if evidence.number else _WHY[grade]
     if evidence.lost:
         found["lost"].append(f"the classes {_shown(evidence.lost)}")
         why += " Classes that drowned in the noise are drawn only where a condition asks for them."
@@ -152,6 +154,14 @@ _WHY = {
     "thin": "The classes stand out of the noise, but not clearly: expect a weaker classifier than real rows would give.",
     "lost": "How the classes differ does not stand out of the noise: a classifier would learn noise. Raise epsilon, bring more"
     " rows, drop columns or merge classes.",
+}
+
+
+_WHY_NUMBER = {
+    "good": "How it moves with the other columns stands clearly out of the noise.",
+    "thin": "How it moves with the other columns stands out of the noise, but not clearly: expect a lower R² than real rows give.",
+    "lost": "How it moves with the other columns does not stand out of the noise: a model would learn noise. Raise epsilon, bring"
+    " more rows or drop columns.",
 }
 
 

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from understudy.evaluation.noisy import NoisyMetrics
     from understudy.evaluation.result import Evaluation, Setting, TableEvaluation
 
-NAMES = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "accuracy": "accuracy"}
+NAMES = {"auroc": "AUROC", "auprc": "AUPRC", "f1": "F1", "accuracy": "accuracy", "r2": "R²", "error": "error"}
 _ENOUGH_TO_RANK = 5
 RANKING = {
     "auroc": "Agreement on which classifier is better, by AUROC (1 is always, 0.5 is by chance)",
     "auprc": "The same by AUPRC",
+    "r2": "Agreement on which model is better, by R²",
     "features": "Agreement on which feature matters more",
 }
 
@@ -129,8 +130,10 @@ def noisy_scores_of(found: NoisyMetrics) -> list[ScoreTable]:
 
 
 def scores_of(evaluation: Evaluation) -> list[ScoreTable]:
-    """AUROC where it says most (two classes), macro F1 where there are more."""
+    """AUROC where it says most (two classes), macro F1 where there are more; R² of a number."""
     metric = "auroc" if len(evaluation.classes) <= 2 else "f1"
+    if evaluation.real is not None and "r2" in evaluation.real.mean:
+        metric = "r2"
     return [_table(table, evaluation, metric) for table in evaluation.tables]
 
 

@@ -40,7 +40,7 @@ class TableDomain:
         if label is None:
             raise InputError(
                 "distillation needs a target that is a class: categorical, ordinal or boolean. Name it with `target`, and "
-                "give a number's classes as categories."
+                "give a number's classes as categories; `understudy synthesize` takes numbers as they are."
             )
         self.label = label
         self.kept = np.r_[0 : label.start, label.stop : self.encoder.width]

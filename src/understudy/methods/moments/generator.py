@@ -23,7 +23,7 @@ from understudy.methods.moments.gaussian_model import GaussianModel, look
 from understudy.methods.moments.label_model import Triples
 from understudy.methods.moments.sampling import MomentsModel
 from understudy.methods.moments.space import buy
-from understudy.methods.moments.targets import Target, class_ratio, number_classes, target_of
+from understudy.methods.moments.targets import Target, class_ratio, target_of
 from understudy.release.generator import Learnt, TableGenerator
 from understudy.release.intake import Intake
 from understudy.release.settings import Settings, one_of, or_none, positive, setting, share, truth, whole
@@ -66,7 +66,7 @@ class MomentsGenerator(TableGenerator):
     _: KW_ONLY
     model: Literal["auto", "tables", "gaussian", "both"] = setting("auto", one_of("auto", "tables", "gaussian", "both"))
     bins: int = setting(20, whole(2))
-    target_bins: int = setting(8, whole(2))
+    target_bins: int = setting(planning.TARGET_BINS, whole(2))
     anyway: bool = setting(False, truth())
     fitting: Fitting = field(default_factory=Fitting)
     random_state: int | None = setting(None, or_none(whole(0)))
@@ -78,18 +78,16 @@ class MomentsGenerator(TableGenerator):
         """Touches private data: one look, all of it through the gate."""
         self._refuse_hopeless(rows)
         coordinates = rows.coordinates or buy(rows)
-        goal = target_of(coordinates)
+        bins = planning.number_bins(len(rows), rows.budget.epsilon, rows.budget.delta, self.target_bins)
+        goal = target_of(coordinates, bins)
         cells = coordinates.cells(rows.frame, rows.chances(7))
-        classes, n_classes = goal.classes(cells, rows.frame), len(goal.labels) if goal.listed else 1
+        classes, n_classes = goal.classes(cells, rows.frame), goal.n_classes
         cells = cells[:, goal.kept]
-        if goal.column is not None and goal.number is not None and not goal.listed:
-            at = goal.kept.index(goal.number)
-            bins = planning.number_bins(len(rows), rows.budget.epsilon, rows.budget.delta, self.target_bins)
-            classes, n_classes = number_classes(cells[:, at], goal.column.marginal, bins)
         kind = self.model
         if kind == "auto":
+            about = n_classes if goal.edges is None else bins
             kind = planning.choose(
-                len(rows), goal.features.columns, n_classes, rows.budget.epsilon, rows.budget.delta, listed=goal.listed
+                len(rows), goal.features.columns, about, rows.budget.epsilon, rows.budget.delta, listed=goal.listed
             )
         learn = {"tables": self._learn_tables, "gaussian": self._learn_gaussian, "both": self._learn_both}[kind]
         model, facts, evidence = learn(rows, cells, classes, n_classes, goal)
@@ -98,11 +96,13 @@ class MomentsGenerator(TableGenerator):
             "model": kind,
             "classes": n_classes,
             "columns": len(goal.kept),
+            **({} if goal.edges is None else {"target_bins": bins}),
             **facts,
             **drowned,
         }
         _warn_of_unnamed(evidence, goal, len(rows))
-        evidence = replace(evidence, target=rows.target, lost=drowned.get("classes_in_the_noise", ()))
+        lost = drowned.get("classes_in_the_noise", ())
+        evidence = replace(evidence, target=rows.target, lost=lost, number=goal.edges is not None)
         return Learnt(MomentsModel(model, goal), facts, coordinates=coordinates, verdict=judge(evidence))
 
     def _refuse_hopeless(self, rows: Intake) -> None:
@@ -125,7 +125,7 @@ class MomentsGenerator(TableGenerator):
     ) -> tuple[tables_model.TablesModel, dict[str, Any], Evidence]:
         """Touches private data: all tables."""
         bins = goal.features.bins(self.bins)
-        relabel = self.fitting.relabel and goal.listed
+        relabel = self.fitting.relabel
         plan = planning.plan_tables(rows.budget, len(bins.sizes), len(rows), labelled=relabel and n_classes > 1)
         noisy, triples = tables_model.measure(cells, classes, n_classes, bins, plan, rows.budget)
         how = self.fitting
@@ -150,7 +150,7 @@ class MomentsGenerator(TableGenerator):
     ) -> tuple[BothModels, dict[str, Any], Evidence]:
         """Touches private data: the looks of both models."""
         bins, axes = goal.features.bins(self.bins), Axes(goal.features.columns, len(rows))
-        relabel, located = self.fitting.relabel and goal.listed, any(axis.curved for axis in axes.axes)
+        relabel, located = self.fitting.relabel, any(axis.curved for axis in axes.axes)
         sizes = len(bins.sizes), len(axes.numbers), len(rows), axes.width
         labelled = relabel and n_classes > 1
         tables, gaussian = planning.plan_both(rows.budget, *sizes, labelled=labelled, located=located)
@@ -182,8 +182,11 @@ class MomentsGenerator(TableGenerator):
     def restore(self, arrays: Mapping[str, np.ndarray], schema: Schema, facts: Mapping[str, Any]) -> MomentsModel:
         if self.coordinates_ is None:
             raise InputError("the release does not describe its columns: it is damaged, or of an older understudy.")
-        goal = target_of(self.coordinates_)
-        classes = len(goal.labels) if goal.listed else None
+        bins = facts.get("target_bins")
+        if bins is not None and (isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 10_000):
+            raise InputError(f"the release cuts its target into {bins!r} bins: it is damaged. Copy it again.")
+        goal = target_of(self.coordinates_, bins)
+        classes = goal.n_classes if goal.listed or goal.edges is not None else None
         if facts["model"] == "tables":
             bins = goal.features.bins(self.bins)
             return MomentsModel(tables_model.TablesModel.from_arrays(arrays, bins, classes), goal)
@@ -216,7 +219,7 @@ def _drowned(hidden: list[int], goal: Target) -> dict[str, Any]:
 
 def _warn_of_unnamed(evidence: Evidence, goal: Target, rows: int) -> None:
     """Public: say so where many rows are in none of the classes that were found, by the noisy counts of those."""
-    if evidence.classes is None or goal.column is None or not goal.column.paid:
+    if evidence.classes is None or goal.column is None or not goal.listed or not goal.column.paid:
         return
     left = rows - float(evidence.classes.counts.sum())
     if left > _UNNAMED * rows + 3 * evidence.classes.count_noise * len(goal.labels) ** 0.5:

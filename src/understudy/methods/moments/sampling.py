@@ -44,7 +44,7 @@ class MomentsModel:
         if self.balance and given is not None:
             raise InputError("the condition names a class already: leave `balance` out.")
         cells, classes = self._cells(n, given, rng)
-        return self.target.attach(self.target.features.frame(cells), classes)
+        return self.target.attach(self.target.features.frame(cells), classes, rng)
 
     def _cells(self, n: int, given: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         if not self.balance:

@@ -36,13 +36,18 @@ def buy(rows: Intake, *, counted: bool = False) -> Coordinates:
     known = known_columns(rows.frame, rows.declared, rows.target, typed=rows.typed)
     columns = {column.name: declared(column) for column in known if column.settled or column.complete}
     whole = multiplier(rows.budget.epsilon, rows.budget.delta)
-    goal = [column for column in known if column.target and (counted or column.name not in columns)]
+    goal = [column for column in known if _by_itself(column, counted)]
     columns |= _bought(rows, goal, whole / math.sqrt(target_share(len(rows), whole)))
     planned = plan_features(known, len(rows), rows.budget.epsilon, rows.budget.delta, counted=counted)
     if planned is not None:
         others = [column for column in known if (counted or not column.settled) and column not in goal]
         columns |= _bought(rows, others, planned.noise)
     return Coordinates(tuple(columns[column.name] for column in known), len(rows))
+
+
+def _by_itself(column: Known, counted: bool) -> bool:
+    """Whether it is a target that is looked at first: its classes, or bins of a number, are what the look goes by."""
+    return column.target and (counted or not column.settled)
 
 
 def target_share(rows: int, noise: float) -> float:
@@ -63,7 +68,7 @@ def plan_features(
     A target that nobody declared is looked at by itself, and is not among them; of a look that counts what is listed, no
     target is.
     """
-    others = [c for c in known if (counted or not c.settled) and not (c.target and (counted or not c.complete))]
+    others = [c for c in known if (counted or not c.settled) and not _by_itself(c, counted)]
     whole = multiplier(epsilon, delta)
     share = SHARE if all(column.complete for column in others) else feature_share(rows, len(others), whole)
     plan = plan_at(others, rows, whole / math.sqrt(share), DELTA_SHARE * delta)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,23 @@ from understudy.privacy import ABSENT
 from understudy.tables.coordinates import Coordinates, Described, Marginal, read_column, write_column
 from understudy.tables.io import column_of
 
+# The ends of a number are the last counts that are larger than so many deviations of the noise.
+_CLEAR = 1.0
+
 
 @dataclass(frozen=True)
 class Target:
     """Public. Of coordinates: how a row's class is read, and how it is written again.
 
-    A listed or boolean target is taken out of the features, and its values are the classes. A numeric one stays among
-    the features: its classes are bins of its marginal, and rows get their value like any other column.
+    The target is taken out of the features. Of a list its values are the classes; of a number they are about `bins` bins
+    of its marginal, and a row gets a value within the bin of its class.
     """
 
     coordinates: Coordinates
     number: int | None
     """The place of the target among the columns."""
+    bins: int | None = None
+    """About how many classes a target that is a number has; None where it is one of the features (older releases)."""
 
     @property
     def column(self) -> Described | None:
@@ -34,6 +40,29 @@ class Target:
     @property
     def listed(self) -> bool:
         return self.column is not None and not self.column.ordered
+
+    @cached_property
+    def marginal(self) -> Marginal:
+        """Where a target that is a number lies. What the noise put far out is cut off: a few such rows would rule every mean."""
+        assert self.column is not None
+        whole = self.column.marginal
+        clear = np.flatnonzero(whole.mass > _CLEAR * self.column.sigma / max(self.coordinates.rows, 1))
+        if not len(clear):
+            return whole
+        kept = slice(clear[0], clear[-1] + 1)
+        mass = whole.mass[kept]
+        return Marginal(whole.edges[clear[0] : clear[-1] + 2], mass / mass.sum(), whole.whole)
+
+    @cached_property
+    def edges(self) -> np.ndarray | None:
+        """The ends of the bins of a target that is a number; None for any other."""
+        if self.bins is None or self.column is None or not self.column.ordered or self.column.empty:
+            return None
+        return self.marginal.bins(self.bins)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.labels) if self.listed else 1 if self.edges is None else len(self.edges) - 1
 
     @property
     def labels(self) -> list[Any]:
@@ -44,7 +73,8 @@ class Target:
     @property
     def kept(self) -> list[int]:
         """The places of the columns that the model describes within a class; of empty ones there is nothing to describe."""
-        beside = [i for i in range(len(self.coordinates)) if not (self.listed and i == self.number)]
+        apart = self.listed or self.edges is not None
+        beside = [i for i in range(len(self.coordinates)) if not (apart and i == self.number)]
         return [i for i in beside if not self.coordinates.columns[i].empty] or beside[:1]
 
     @property
@@ -53,22 +83,29 @@ class Target:
         return Coordinates(columns, self.coordinates.rows)
 
     def classes(self, cells: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
-        """Touches private data: the class of each row; zero where the target is not a list.
+        """Touches private data: the class of each row; zero where there is no target.
 
         A row whose class was not found is in none: given one at random it would only blur those that were.
         """
-        if not self.listed or self.column is None:
+        if self.column is None or not (self.listed or self.edges is not None):
             return np.zeros(len(cells), dtype=np.int64)
+        if self.edges is not None:
+            value = cells[:, self.number]
+            inside = self.marginal.clip(np.where(np.isnan(value), self.edges[0], value))
+            return np.where(np.isnan(value), ABSENT, np.searchsorted(self.edges, inside, side="right") - 1)
         said = read_column(
             column_of(frame, self.column.name), replace(self.column, nullable=True), np.random.default_rng(0)
         )
         return np.where(np.isnan(said), ABSENT, cells[:, self.number]).astype(np.int64)
 
-    def attach(self, frame: pd.DataFrame, classes: np.ndarray) -> pd.DataFrame:
+    def attach(self, frame: pd.DataFrame, classes: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
         """The rows with their class written into the target's column, and with the columns that are left empty."""
         absent = [column for column in self.coordinates if column.empty and column.name not in frame]
         nothing = np.full(len(frame), np.nan)
         frame = frame.assign(**{column.name: write_column(nothing, column) for column in absent}) if absent else frame
+        if self.column is not None and self.edges is not None:
+            drawn = self.marginal.draw(self.edges[classes], self.edges[classes + 1], rng)
+            return frame.assign(**{self.column.name: write_column(drawn, self.column)})
         if not self.listed or self.column is None:
             return frame
         labels = self.labels
@@ -83,11 +120,11 @@ class Target:
         return self.labels.index(wanted[self.column.name])
 
 
-def target_of(coordinates: Coordinates) -> Target:
-    """The target of released coordinates."""
+def target_of(coordinates: Coordinates, bins: int | None) -> Target:
+    """The target of released coordinates; a number is cut into about so many `bins`."""
     name = coordinates.target
-    target = Target(coordinates, None if name is None else coordinates.names.index(name))
-    if target.listed and len(coordinates) == 1:
+    target = Target(coordinates, None if name is None else coordinates.names.index(name), bins)
+    if (target.listed or target.edges is not None) and len(coordinates) == 1:
         raise InputError(f"the table has no column beside the target {name!r}.")
     return target
 
@@ -103,10 +140,3 @@ def class_ratio(counts: np.ndarray, hidden: np.ndarray) -> np.ndarray:
         shown[hidden] = False
     drawn = np.where(shown, counts, 0.0)
     return drawn / drawn.sum()
-
-
-def number_classes(cells: np.ndarray, marginal: Marginal, bins: int) -> tuple[np.ndarray, int]:
-    """Touches private data: classes of a numeric target, about `bins` bins of equal mass, and how many there are."""
-    edges = marginal.bins(bins)
-    inside = marginal.clip(np.where(np.isnan(cells), edges[0], cells))
-    return np.searchsorted(edges, inside, side="right") - 1, len(edges) - 1
