@@ -32,6 +32,8 @@ from understudy.privacy.accountant import total_rdp
 from understudy.privacy.certificate import (
     ALWAYS_PUBLIC,
     NEIGHBOURS,
+    PERSON_NEIGHBOURS,
+    PERSONS_PUBLIC,
     SEEDED_NOISE,
     SYSTEM_NOISE,
     UNITS,
@@ -250,12 +252,12 @@ def test_a_lowered_filter_is_noticed_without_a_limit_too() -> None:
 
 def test_the_schema_and_the_constants_are_one() -> None:
     properties = json_schema()["properties"]
-    assert properties["neighbours"]["const"] == NEIGHBOURS
+    assert properties["neighbours"]["enum"] == [NEIGHBOURS, PERSON_NEIGHBOURS]
     assert properties["unit"]["enum"] == list(UNITS)
-    assert properties["assumed_public"]["prefixItems"] == [{"const": ALWAYS_PUBLIC}]
+    assert properties["assumed_public"]["prefixItems"] == [{"enum": [ALWAYS_PUBLIC, PERSONS_PUBLIC]}]
     assert properties["noise"]["enum"] == [SYSTEM_NOISE, SEEDED_NOISE]
     with pytest.raises(InputError, match="`unit`"):
-        _certificate(unit="person")
+        _certificate(unit="household")
 
 
 @pytest.mark.parametrize(

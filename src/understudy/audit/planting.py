@@ -37,6 +37,18 @@ def blanked(frame: pd.DataFrame, place: int = -1) -> pd.DataFrame:
     return _replaced(frame, [dict.fromkeys(frame.columns)], [place])
 
 
+def plant_person(frame: pd.DataFrame, records: Sequence[Mapping[str, Any]], column: str, who: Any) -> pd.DataFrame:
+    """The table with these records in the place of all rows of one person, at the end."""
+    others: pd.DataFrame = frame.loc[frame[column] != who]
+    theirs = pd.DataFrame([{**record, column: who} for record in records], columns=frame.columns)
+    return pd.concat([others.astype(object), theirs.astype(object)], ignore_index=True).infer_objects()
+
+
+def blanked_person(frame: pd.DataFrame, column: str, who: Any) -> pd.DataFrame:
+    """The neighbour of a table of persons: of one of them nothing is left but that there is such a person."""
+    return plant_person(frame, [dict.fromkeys(frame.columns)], column, who)
+
+
 def _replaced(frame: pd.DataFrame, records: Sequence[Mapping[str, Any]], places: Sequence[int]) -> pd.DataFrame:
     """Columns keep their type where the new values fit it, so that no type tells of one record."""
     new = frame.astype(object).reset_index(drop=True)

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from understudy.audit.fitting import fitting
-from understudy.audit.planting import blanked, plant, worst
+from understudy.audit.planting import blanked, blanked_person, plant, plant_person, worst
 from understudy.registry import Entry
 from understudy.tables import Column, Schema
+from understudy.tables.persons import Person
 
 TARGET = "sick"
 SCHEMA = Schema(
@@ -52,6 +53,33 @@ def alone(rows: int = 400) -> pd.DataFrame:
     """
     others = pd.DataFrame([worst(SCHEMA, lowest=True)] * rows).assign(**{TARGET: np.arange(rows) % 2 == 0})
     return plant(others, worst(SCHEMA))
+
+
+VISITORS = Person("who", 4)
+
+
+def visits(persons: int = 150, seed: int = 0) -> pd.DataFrame:
+    """A table of one to six rows a person. Who there is does not depend on `seed`; all else does."""
+    rng = np.random.default_rng(seed)
+    each = rng.integers(1, 7, persons)
+    frame = table(int(each.sum()), seed)
+    return frame.assign(who=rng.permutation(np.repeat(np.arange(persons), each)))
+
+
+def with_extreme_person(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with a person, the first, who has as many rows as are taken, all alike and as far out as the schema allows."""
+    return plant_person(frame, [worst(SCHEMA)] * VISITORS.rows, VISITORS.column, 0)
+
+
+def with_scattered_person(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with a person whose rows lie at both ends, in both classes."""
+    ends = [worst(SCHEMA), worst(SCHEMA, lowest=True)] * (VISITORS.rows // 2)
+    return plant_person(frame, ends, VISITORS.column, 0)
+
+
+def without_person(frame: pd.DataFrame) -> pd.DataFrame:
+    """The neighbour: of the first person nothing is left."""
+    return blanked_person(frame, VISITORS.column, 0)
 
 
 def pictures(number: int = 400, seed: int = 0) -> Any:

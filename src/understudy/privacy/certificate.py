@@ -28,14 +28,21 @@ from understudy.errors import InputError
 from understudy.privacy.accountant import compose
 from understudy.privacy.budget import Budget
 from understudy.privacy.events import DeltaEvent, Event, LaplaceEvent, NonPrivateEvent, from_json, to_json
+from understudy.privacy.persons import PERSON
 from understudy.privacy.sanitise import Sanitised
 from understudy.privacy.tradeoff import GaussianDP, TradeOff, trade_off
 from understudy.untrusted import read_text, strict_json
 
 FORMAT = 1
 NEIGHBOURS = "one row replaced by an empty row that contributes nothing; the number of rows is public"
-UNITS = ("row", "image")  # each a name for one record
+PERSON_NEIGHBOURS = (
+    "all rows of one person replaced by nothing; the number of persons is public, the number of rows is not"
+)
+RECORDS = ("row", "image")
+"""Units that are each a name for one record."""
+UNITS = (*RECORDS, PERSON)
 ALWAYS_PUBLIC = "the number of rows"
+PERSONS_PUBLIC = "the number of persons"
 SYSTEM_NOISE, SEEDED_NOISE = "operating system", "fixed seed"
 LARGEST_FILE = 8 * 2**20
 # Equal events are one with a count: what is written here has some ten.
@@ -46,6 +53,16 @@ _LISTS = ("events", "assumed_public", "unsafe", "software", "release", "accounti
 def json_schema() -> dict[str, Any]:
     """The published JSON Schema of the format."""
     return json.loads(files("understudy.privacy").joinpath("certificate.schema.json").read_text("utf-8"))
+
+
+def neighbours_of(unit: str) -> str:
+    """The neighbouring relation of a promise for such a unit."""
+    return PERSON_NEIGHBOURS if unit == PERSON else NEIGHBOURS
+
+
+def always_public(unit: str) -> str:
+    """What every promise for such a unit assumes to be public."""
+    return PERSONS_PUBLIC if unit == PERSON else ALWAYS_PUBLIC
 
 
 @lru_cache(maxsize=1)
@@ -113,6 +130,8 @@ class Certificate:
         """The same promise, with what it builds on and what both cost together."""
         if not earlier:
             return self
+        for certificate in earlier:
+            require_same_unit(str(self.body["unit"]), str(certificate.body["unit"]), "what it builds on was bought")
         together = Certificate({**self.body, "builds_on": [certificate.to_json() for certificate in earlier]})
         epsilon, delta = together.total()
         stated = {"epsilon": epsilon if math.isfinite(epsilon) else None, "delta": delta}
@@ -149,7 +168,7 @@ class Certificate:
                 "opendp": version("opendp"),
             },
             "release": dict(release),
-            "neighbours": NEIGHBOURS,
+            "neighbours": neighbours_of(unit),
             "unit": unit,
             "epsilon": epsilon if math.isfinite(epsilon) else None,
             "delta": delta,
@@ -158,7 +177,7 @@ class Certificate:
             "events": [to_json(e) for e in events],
             "noise": noise,
             "sanitised": sanitised,
-            "assumed_public": [ALWAYS_PUBLIC, *assumed_public],
+            "assumed_public": [always_public(unit), *assumed_public],
             "unsafe": list(unsafe),
         }
         return cls(json.loads(json.dumps(body)))
@@ -291,6 +310,15 @@ class Certificate:
         from understudy.privacy.verification import verify
 
         return verify(self)
+
+
+def require_same_unit(here: str, there: str, what: str) -> None:
+    """Refuse to add up promises for rows and for persons: a person's rows are several rows."""
+    if (here == PERSON) != (there == PERSON):
+        raise InputError(
+            f"this promise is for one {here}, and {what} for one {there}: what the two cost together is neither. Make both for "
+            "the same unit, or leave the other one out."
+        )
 
 
 def _promised(basis: str, events: Sequence[Event], epsilon: float, delta: float) -> tuple[Event, ...]:

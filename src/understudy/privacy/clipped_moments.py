@@ -19,6 +19,7 @@ from understudy.privacy.budget import Budget
 from understudy.privacy.events import GaussianEvent, check_count, check_positive
 from understudy.privacy.mechanisms import _matrix, clip_rows  # pyright: ignore[reportPrivateUsage]
 from understudy.privacy.pair_tables import ABSENT
+from understudy.privacy.persons import check_weights, in_parts, weighted
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -60,15 +61,20 @@ class ClippedMoments:
     and nothing in any other class. `shares` divide the precision among the three, so that together they are a Gaussian
     mechanism of `noise_multiplier`. All of it in whole grid units: rounding towards zero shortens every coordinate, and
     a row that floating point left too long is shortened again, so the bounds hold for the integers that are summed.
+
+    With a `grid` a record is a person, whose rows count so many parts in all (see `persons`): its counts, sums and products,
+    each in units of its own class, are moved by a mean of such vectors, which is no longer than the longest of them.
     """
 
     clips: tuple[float, ...]
     noise_multiplier: float
     shares: tuple[float, float, float] = (0.05, 0.35, 0.6)
     products: Products = "full"
+    grid: int = 1
 
     def __post_init__(self) -> None:
         check_positive("noise_multiplier", self.noise_multiplier)
+        check_count("grid", self.grid)
         check_count("number of `clips`", len(self.clips))
         for clip in self.clips:
             check_positive("clip", clip)
@@ -88,41 +94,61 @@ class ClippedMoments:
     def events(self) -> list[GaussianEvent]:
         """What the release is charged as."""
         counts, *others = (m for m in self.multipliers() if math.isfinite(m))
-        unit = GaussianEvent(counts, 1, "discrete", integer_unit=True)
+        unit = GaussianEvent(counts, 1, "discrete", integer_unit=self.grid == 1)
         return [unit, *(GaussianEvent(m, 1, "discrete") for m in others)]
 
-    def release(self, rows: ArrayLike, classes: ArrayLike, budget: Budget) -> Moments:
+    def release(self, rows: ArrayLike, classes: ArrayLike, budget: Budget, weights: ArrayLike | None = None) -> Moments:
         """The noisy moments. Safe to publish. A row whose class is `ABSENT` is counted nowhere."""
         vectors, groups = _check(rows, classes, len(self.clips))
+        parts, grid = check_weights(weights, len(vectors), self.grid), self.grid
         counting, summing, multiplying = self.multipliers()
         budget.charge(*self.events())
         n_classes, d = len(self.clips), vectors.shape[1]
-        counts, sums, products = _sum(vectors, groups, self.clips, self.products)
+        counts, sums, products = _totals(vectors, groups, self.clips, self.products, parts)
         noise = budget.noise
         unit = np.asarray(self.clips) / _LENGTH
-        noisy_counts = noise.add_discrete_gaussian(counts, counting)
-        noisy_sums = noise.add_discrete_gaussian(sums, summing * _LENGTH) * unit[:, None]
+        noisy_counts = noise.add_discrete_gaussian(counts, in_parts(counting, grid)) / grid
+        noisy_sums = noise.add_discrete_gaussian(sums, in_parts(summing * _LENGTH, grid)) / grid * unit[:, None]
         square = multiplying * _LENGTH**2
         if self.products == "full":
             noisy_products = np.zeros((n_classes, d, d))
             diagonal: Ints = np.arange(d, dtype=np.int64)
-            noisy_products[:, diagonal, diagonal] = noise.add_discrete_gaussian(products[:, diagonal, diagonal], square)
+            noisy_products[:, diagonal, diagonal] = noise.add_discrete_gaussian(
+                products[:, diagonal, diagonal], in_parts(square, grid)
+            )
             upper = np.triu_indices(d, 1)
             if len(upper[0]):
                 beside = math.nextafter(square / math.sqrt(2), math.inf)
-                off = noise.add_discrete_gaussian(products[:, upper[0], upper[1]], beside)
+                off = noise.add_discrete_gaussian(products[:, upper[0], upper[1]], in_parts(beside, grid))
                 noisy_products[:, upper[0], upper[1]] = off
                 noisy_products[:, upper[1], upper[0]] = off
-            noisy_products *= unit[:, None, None] ** 2
+            noisy_products *= unit[:, None, None] ** 2 / grid
             spread = square / math.sqrt(2) * unit**2
         elif self.products == "diagonal":
-            noisy_products = noise.add_discrete_gaussian(products, square) * unit[:, None] ** 2
+            noisy_products = noise.add_discrete_gaussian(products, in_parts(square, grid)) / grid * unit[:, None] ** 2
             spread = square * unit**2
         else:
             noisy_products, spread = np.zeros((n_classes, 0)), np.zeros(n_classes)
         return Moments(
             noisy_counts.astype(np.float64), noisy_sums, noisy_products, counting, summing * _LENGTH * unit, spread
         )
+
+
+def _totals(
+    vectors: Floats, classes: Ints, clips: Sequence[float], products: Products, weights: Ints | None
+) -> tuple[Ints, Ints, Ints]:
+    """Private. Exact sums in grid units, each row counted by its weight."""
+    if weights is None:
+        return _sum(vectors, classes, clips, products)
+    shapes = [part.shape for part in _sum(vectors[:0], classes[:0], clips, products)]
+
+    def flat(at: Ints) -> Ints:
+        return np.concatenate([part.ravel() for part in _sum(vectors[at], classes[at], clips, products)])
+
+    found = weighted(flat, len(vectors), weights)
+    ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+    counts, sums, squares = (part.reshape(shape) for part, shape in zip(np.split(found, ends), shapes, strict=True))
+    return counts, sums, squares
 
 
 def _sum(vectors: Floats, classes: Ints, clips: Sequence[float], products: Products) -> tuple[Ints, Ints, Ints]:

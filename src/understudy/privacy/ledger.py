@@ -44,6 +44,7 @@ from understudy.privacy.ledger_file import LedgerFile, ledger_path
 from understudy.privacy.ledger_fold import expired, fold
 from understudy.privacy.ledger_run import Reservation, digest, entry_of, find, new_token, resume, shows, sweep
 from understudy.privacy.ledger_store import Book, Head, Lease, Store, append
+from understudy.privacy.persons import PERSON
 
 __all__ = [
     "Allowance",
@@ -189,12 +190,14 @@ class Ledger:
         project: str | None = None,
         leased: bool = False,
         resumable: bool = False,
+        unit: str = "row",
     ) -> Reservation:
         """Set aside the most that a run can cost, before its first draw; `BudgetExceeded` if it does not fit.
 
         The check and the entry are one transaction under the ledger's write lock, and the entry is on disk when
         this returns: no two processes can both take the last of a limit. A `leased` run renews its lease as long as it
-        lives; without, nobody can tell that its process died. A `resumable` run keeps its token in a workspace.
+        lives; without, nobody can tell that its process died. A `resumable` run keeps its token in a workspace. What it
+        costs is for one `unit`: runs for rows and runs for persons do not add up, and are not mixed in one dataset.
         """
         cost = check_cost(epsilon, delta, "reserve")
         check_text(purpose, "reserve: purpose")
@@ -202,10 +205,12 @@ class Ledger:
             check_text(project, "reserve: project")
         token = new_token()
         detail = _said(token=digest(token), method=method, project=project, resumable=resumable or None)
+        detail |= {} if unit == "row" else {"unit": unit}
         with self._store.transaction("write") as book:
             found = find(self._store, book, dataset)
             if sweep(book, found):
                 found = find(self._store, book, dataset)
+            _alike(found, unit)
             _admit(found, cost, purpose, book.user(), project)
             number = append(book, "reserve", dataset, cost, note=purpose, detail=detail)
             if leased:
@@ -373,6 +378,17 @@ def _request(book: Book, number: int, address: str) -> LedgerRequest:
             if asked.id == number:
                 return asked
     raise InputError(f"There is no request {number} in the ledger {address}. See `understudy ledger show`.")
+
+
+def _alike(dataset: Dataset, unit: str) -> None:
+    """Refuse a run for persons where runs for rows count, and the other way round."""
+    other = next((e for e in dataset.entries if any(e.counted) and (e.unit == PERSON) != (unit == PERSON)), None)
+    if other is not None:
+        raise InputError(
+            f"The runs on dataset {dataset.name!r} were charged for one {other.unit} (the first is {other.id}), and this one is "
+            f"for one {unit}: their costs do not add up to a promise for either. Nothing was reserved. Make this run for one "
+            f"{other.unit} too, or keep what is charged for one {unit} under a dataset name and a limit of its own."
+        )
 
 
 def _admit(dataset: Dataset, cost: Cost, purpose: str, user: str, project: str | None) -> None:

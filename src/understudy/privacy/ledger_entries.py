@@ -125,6 +125,8 @@ class LedgerEntry:
     last: Action
     published: Cost
     """What it had cost when its owner stopped it and published: it never counts for less."""
+    unit: str = "row"
+    """What one record is to the run: lines that do not say it are of rows."""
 
     @property
     def open(self) -> bool:

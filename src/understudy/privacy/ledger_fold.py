@@ -161,6 +161,7 @@ def _entry(life: Sequence[HistoryLine]) -> LedgerEntry:
         token=worker.says().get("token"),
         last=last.action,
         published=_recorded(paused[-1]) if paused else Cost(0.0, 0.0),
+        unit=str(said.get("unit", "row")),
     )
 
 

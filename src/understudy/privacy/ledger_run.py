@@ -26,6 +26,7 @@ from understudy.privacy.ledger_entries import (
 )
 from understudy.privacy.ledger_fold import fold
 from understudy.privacy.ledger_store import Book, Lease, Store, append
+from understudy.privacy.persons import PERSON
 
 
 def new_token() -> str:
@@ -115,7 +116,8 @@ class Reservation:
                     f"a run can cost before its first draw; if it did cost more, reserve the difference as "
                     f"well."
                 )
-        self._settle("pause" if resumable else "commit", cost, note=reason, certificate=text)
+        unit = None if certificate is None else str(certificate.get("unit", "row"))
+        self._settle("pause" if resumable else "commit", cost, note=reason, certificate=text, unit=unit)
 
     def release(self, *, reason: str) -> None:
         """Give it all back. Only while nothing was drawn: calling this is the promise that nothing was.
@@ -124,9 +126,16 @@ class Reservation:
         """
         self._settle("release", Cost(0.0, 0.0), note=check_text(reason, "release: reason"))
 
-    def _settle(self, action: Action, cost: Cost, *, note: str = "", certificate: str | None = None) -> None:
+    def _settle(
+        self, action: Action, cost: Cost, *, note: str = "", certificate: str | None = None, unit: str | None = None
+    ) -> None:
         with self._store.transaction("write") as book:
             entry = self._held(book, action)
+            if unit is not None and (unit == PERSON) != (entry.unit == PERSON):
+                raise InputError(
+                    f"{action}: the certificate is for one {unit}, and reservation {self.id} on dataset {self.dataset!r} was made "
+                    f"for one {entry.unit}; it still counts in full."
+                )
             if not entry.may(action):
                 raise InputError(
                     f"{action}: reservation {self.id} on dataset {self.dataset!r} is {entry.state}: something may have been "

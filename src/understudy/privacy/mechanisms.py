@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,7 @@ from understudy.privacy.events import (
     check_positive,
 )
 from understudy.privacy.noise import NoiseSource
+from understudy.privacy.persons import in_parts
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -186,15 +188,18 @@ class GaussianCounts:
     """Counts with exact discrete Gaussian noise of standard deviation `noise_multiplier` * sqrt(cells).
 
     Formal guarantee: blanking one record moves at most `cells` cells by one each (one histogram: 1; one of each of
-    c columns: c), which is an L2 change of sqrt(cells).
+    c columns: c), which is an L2 change of sqrt(cells). With a `grid` counts are given in parts of one, and a record is a
+    person, whose rows count so many parts in all (see `persons`): each of `cells` histograms moves by a vector of norm one.
     """
 
     noise_multiplier: float
     cells: int = 1
+    grid: int = 1
 
     def __post_init__(self) -> None:
         check_positive("noise_multiplier", self.noise_multiplier)
         check_count("cells", self.cells)
+        check_count("grid", self.grid)
 
     @property
     def sigma(self) -> float:
@@ -203,16 +208,17 @@ class GaussianCounts:
 
     def event(self) -> GaussianEvent:
         """What a release is charged as: each moved cell is a discrete Gaussian shifted by one, whose loss is known exactly."""
-        return GaussianEvent(self.sigma, self.cells, "discrete", integer_unit=True)
+        return GaussianEvent(self.sigma, self.cells, "discrete", integer_unit=self.grid == 1)
 
-    def release(self, counts: ArrayLike, budget: Budget) -> Ints:
-        """The noisy counts, of the same shape. Safe to publish."""
+    def release(self, counts: ArrayLike, budget: Budget) -> NDArray[Any]:
+        """The noisy counts, of the same shape, in whole numbers or, with a grid, in parts of one. Safe to publish."""
         _whole(counts)
         budget.charge(self.event())
         return self._draw(counts, budget.noise)
 
-    def _draw(self, counts: ArrayLike, noise: NoiseSource) -> Ints:
-        return noise.add_discrete_gaussian(_whole(counts), self.sigma)
+    def _draw(self, counts: ArrayLike, noise: NoiseSource) -> NDArray[Any]:
+        noisy = noise.add_discrete_gaussian(_whole(counts), in_parts(self.sigma, self.grid))
+        return noisy if self.grid == 1 else noisy / self.grid
 
 
 @dataclass(frozen=True)

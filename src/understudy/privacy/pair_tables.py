@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from understudy.errors import InputError
 from understudy.privacy.budget import Budget
 from understudy.privacy.events import GaussianEvent, check_count, check_positive
+from understudy.privacy.persons import check_weights, in_parts, weighted
 
 Ints = NDArray[np.int64]
 
@@ -35,13 +36,18 @@ class PairTables:
     what the two events say. `marginal_share` divides the precision: m / sigma_1^2 = share / noise_multiplier^2 and
     m (m - 1) / 2 / sigma_2^2 = (1 - share) / noise_multiplier^2, so both together are a Gaussian mechanism of
     `noise_multiplier`. With a single column there are no pairs, and all of it goes to its one table.
+
+    With a `grid` a record is a person, whose rows count so many parts in all (see `persons`): then it moves each table by a
+    vector of norm at most one, at the same noise.
     """
 
     noise_multiplier: float
     marginal_share: float = 0.1
+    grid: int = 1
 
     def __post_init__(self) -> None:
         check_positive("noise_multiplier", self.noise_multiplier)
+        check_count("grid", self.grid)
         if not 0 < self.marginal_share < 1:
             raise InputError(f"`marginal_share` (={self.marginal_share}) must lie strictly between 0 and 1.")
 
@@ -57,25 +63,32 @@ class PairTables:
     def events(self, columns: int) -> list[GaussianEvent]:
         """What a release of so many columns is charged as."""
         one, two = self.sigmas(columns)
-        events = [GaussianEvent(one, columns, "discrete", integer_unit=True)]
+        whole = self.grid == 1
+        events = [GaussianEvent(one, columns, "discrete", integer_unit=whole)]
         if columns > 1:
-            events.append(GaussianEvent(two, columns * (columns - 1) // 2, "discrete", integer_unit=True))
+            events.append(GaussianEvent(two, columns * (columns - 1) // 2, "discrete", integer_unit=whole))
         return events
 
     def release(
-        self, codes: ArrayLike, sizes: Sequence[int], classes: ArrayLike, n_classes: int, budget: Budget
-    ) -> Ints:
-        """Noisy tables, classes x D x D with D = sum(sizes). Safe to publish.
+        self,
+        codes: ArrayLike,
+        sizes: Sequence[int],
+        classes: ArrayLike,
+        n_classes: int,
+        budget: Budget,
+        weights: ArrayLike | None = None,
+    ) -> NDArray[Any]:
+        """Noisy tables, classes x D x D with D = sum(sizes), in whole numbers or, with a grid, in parts of one. Safe to publish.
 
         The block of two columns is their two-way table (both triangles hold the same numbers); the diagonal holds the
         one-way tables, and the rest of a column's own block is zero. `codes` are rows x columns, each below the
         column's size; a row whose class is `ABSENT` is counted nowhere.
         """
         rows, groups = _check(codes, sizes, classes, n_classes)
-        columns = len(sizes)
-        one, two = self.sigmas(columns)
+        parts, columns = check_weights(weights, len(rows), self.grid), len(sizes)
+        one, two = (in_parts(sigma, self.grid) if sigma else 0.0 for sigma in self.sigmas(columns))
         budget.charge(*self.events(columns))
-        counts = _count(rows, sizes, groups, n_classes)
+        counts = weighted(lambda at: _count(rows[at], sizes, groups[at], n_classes), len(rows), parts)
         width = counts.shape[1]
         owner = np.repeat(np.arange(columns), sizes)
         upper = np.nonzero(np.less.outer(owner, owner))
@@ -86,7 +99,7 @@ class PairTables:
             pairs = budget.noise.add_discrete_gaussian(counts[:, upper[0], upper[1]], two)
             noisy[:, upper[0], upper[1]] = pairs
             noisy[:, upper[1], upper[0]] = pairs
-        return noisy
+        return noisy if self.grid == 1 else noisy / self.grid
 
 
 def _count(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:

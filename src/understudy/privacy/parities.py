@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,7 @@ from understudy.errors import InputError
 from understudy.privacy.budget import Budget
 from understudy.privacy.events import GaussianEvent, check_count, check_positive
 from understudy.privacy.pair_tables import ABSENT
+from understudy.privacy.persons import check_weights, in_parts, weighted
 
 Ints = NDArray[np.int64]
 _CHUNK = 1 << 13
@@ -28,13 +30,16 @@ class Parities:
 
     Formal guarantee: blanking a record takes plus or minus one from each of the m (m - 1) (m - 2) / 6 sums of its class and
     touches no other class. With exact discrete Gaussian noise of sigma on every sum these are that many moves of an integer by one,
-    which is what the event says. sigma = noise_multiplier * sqrt(number of triples).
+    which is what the event says. sigma = noise_multiplier * sqrt(number of triples). With a `grid` a record is a person, whose rows
+    count so many parts in all (see `persons`): it moves each sum by at most one.
     """
 
     noise_multiplier: float
+    grid: int = 1
 
     def __post_init__(self) -> None:
         check_positive("noise_multiplier", self.noise_multiplier)
+        check_count("grid", self.grid)
 
     def sigma(self, columns: int) -> float:
         """The noise's standard deviation on one sum."""
@@ -44,9 +49,11 @@ class Parities:
         """What a release of so many columns is charged as."""
         if columns < 3:
             return []
-        return [GaussianEvent(self.sigma(columns), math.comb(columns, 3), "discrete", integer_unit=True)]
+        return [GaussianEvent(self.sigma(columns), math.comb(columns, 3), "discrete", integer_unit=self.grid == 1)]
 
-    def release(self, signs: ArrayLike, classes: ArrayLike, n_classes: int, budget: Budget) -> Ints:
+    def release(
+        self, signs: ArrayLike, classes: ArrayLike, n_classes: int, budget: Budget, weights: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """Noisy sums, classes x triples in the order of `triples`. Safe to publish.
 
         `signs` are plus and minus one, rows x columns; a row whose class is `ABSENT` is counted nowhere.
@@ -59,8 +66,11 @@ class Parities:
             raise InputError("`signs` must be plus or minus one.")
         if (present := groups[groups != ABSENT]).size and (present.min() < 0 or present.max() >= n_classes):
             raise InputError(f"there is a class outside of the {n_classes}.")
+        parts, sigma = check_weights(weights, len(rows), self.grid), self.sigma(rows.shape[1])
         budget.charge(*self.events(rows.shape[1]))
-        return budget.noise.add_discrete_gaussian(_sums(rows, groups, n_classes), self.sigma(rows.shape[1]))
+        sums = weighted(lambda at: _sums(rows[at], groups[at], n_classes), len(rows), parts)
+        noisy = budget.noise.add_discrete_gaussian(sums, in_parts(sigma, self.grid))
+        return noisy if self.grid == 1 else noisy / self.grid
 
 
 def triples(columns: int) -> Ints:

@@ -34,7 +34,7 @@ import numpy as np
 
 from understudy.errors import InputError
 from understudy.privacy.accountant import compose, delta_left, merge, total_rdp
-from understudy.privacy.certificate import ALWAYS_PUBLIC, NEIGHBOURS, SEEDED_NOISE, UNITS
+from understudy.privacy.certificate import SEEDED_NOISE, UNITS, always_public, neighbours_of, require_same_unit
 from understudy.privacy.events import (
     ConfidentGNMaxEvent,
     GaussianEvent,
@@ -85,14 +85,15 @@ def _marked(certificate: Certificate) -> None:
 
 def _constants(certificate: Certificate) -> None:
     body = certificate.body
-    if body["neighbours"] != NEIGHBOURS:
+    unit = body["unit"]
+    if unit not in UNITS:
+        raise InputError(f"the unit is stated as {unit[:80]!r}; the events are for one of {', '.join(UNITS)}.")
+    if body["neighbours"] != (promised := neighbours_of(unit)):
         raise InputError(
-            f"the neighbours are stated as {body['neighbours'][:80]!r}; what is promised is: {NEIGHBOURS}."
+            f"the neighbours are stated as {body['neighbours'][:80]!r}; what is promised for one {unit} is: {promised}."
         )
-    if body["unit"] not in UNITS:
-        raise InputError(f"the unit is stated as {body['unit'][:80]!r}; the events are for one of {', '.join(UNITS)}.")
-    if body["assumed_public"][:1] != [ALWAYS_PUBLIC]:
-        raise InputError(f"`assumed_public` must begin with {ALWAYS_PUBLIC!r}, which every promise here assumes.")
+    if body["assumed_public"][:1] != [public := always_public(unit)]:
+        raise InputError(f"`assumed_public` must begin with {public!r}, which every promise for one {unit} assumes.")
 
 
 def _sanitised(certificate: Certificate) -> None:
@@ -158,6 +159,7 @@ def _together(certificate: Certificate) -> None:
     if stated is None:
         return
     for other in earlier:
+        require_same_unit(str(certificate.body["unit"]), str(other.body["unit"]), "what it builds on was bought")
         try:
             verify(other.alone())
         except InputError as error:

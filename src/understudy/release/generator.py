@@ -18,16 +18,20 @@ import pandas as pd
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.checkpoints import Workspace
 from understudy.privacy import Budget, Sanitised
+from understudy.privacy.certificate import require_same_unit
+from understudy.privacy.persons import PERSON
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Progress, Run
-from understudy.release.estimator import Estimator
-from understudy.release.intake import Intake, check_table, take_in, with_labels
+from understudy.release.estimator import Estimator, paid_before
+from understudy.release.intake import Intake, check_persons, check_table, take_in, with_labels
+from understudy.release.person_rows import PersonRows, without_rows
 from understudy.release.sampling import stream, write_stream
 from understudy.release.spending import spending_of
 from understudy.release.verdict import Verdict
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
+from understudy.tables.persons import Person
 from understudy.tables.schema import SchemaLike
 
 # So many synthetic rows are shown to a check.
@@ -81,6 +85,8 @@ class TableGenerator(Estimator):
     kind: ClassVar[str] = "generator"
     buys_coordinates: ClassVar[bool] = False
     """Whether `learn` buys what the schema does not say together with the rest of its look."""
+    takes_persons: ClassVar[bool] = False
+    """Whether `learn` can make its promise for persons with several rows."""
     schema_epsilon_share: float
 
     def learn(self, rows: Intake) -> Learnt:
@@ -114,6 +120,8 @@ class TableGenerator(Estimator):
         typed: bool = True,
         strict: bool = False,
         check: HeldOutCheck | None = None,
+        person: str | None = None,
+        rows_per_person: int | None = None,
     ) -> Self:
         """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
 
@@ -126,20 +134,26 @@ class TableGenerator(Estimator):
         a folder named `*.private`; with `resume` the run in it goes on. Ctrl-C ends such a run after the current
         iteration and leaves a generator that may be released: all of it is paid for. `check` (see `understudy.evaluation.check`)
         holds other rows, and is shown synthetic ones before the certificate is written.
+        `person` names the column that says whose a row is, where a person has several: then the promise is for one person with
+        all of their rows, of which at most `rows_per_person` are taken. A schema may say both.
         """
         self._check_settings()
         frame, target = with_labels(frame, target)
+        schema = Schema.of(schema)
+        owner = self._person(schema, person, rows_per_person, check)
         if ledger is not None or dataset is not None:
             if budget is not None:
                 raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
             place = None if workspace is None else Path(workspace)
             purpose = f"{self.method} fit"
             with spending_of(
-                self, purpose=purpose, ledger=ledger, dataset=dataset, workspace=place, resume=resume
-            ) as booked:
+                self, purpose=purpose, ledger=ledger, dataset=dataset, workspace=place, resume=resume,
+                unit="row" if owner is None else PERSON,
+            ) as booked:  # fmt: skip
                 self.fit(
                     frame, target, schema, budget=booked.budget, workspace=workspace, resume=resume, progress=progress,
-                    checkpoint_seconds=checkpoint_seconds, typed=typed, strict=strict,
+                    checkpoint_seconds=checkpoint_seconds, typed=typed, strict=strict, person=person,
+                    rows_per_person=rows_per_person,
                 )  # fmt: skip
                 booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
             return self
@@ -147,14 +161,20 @@ class TableGenerator(Estimator):
             raise InputError(
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
             )
-        table, present, declared, goal = check_table(frame, target, schema, strict=strict)
-        self._check_rows(len(present))
+        persons, seed = None, self._seed()
+        if owner is None:
+            table, present, declared, goal = check_table(frame, target, schema, strict=strict)
+        else:
+            table, declared, goal, persons = check_persons(frame, target, schema, owner, seed, strict=strict)
+            present = np.ones(len(table), dtype=bool)
+        size = len(present) if persons is None else persons.number
+        self._check_rows(size)
         share = getattr(self, "schema_epsilon_share", 0.0)
-        paying = self._budget(budget, len(present))
+        paying = self._budget(budget, size)
         files = self._workspace(table, declared, workspace, resume) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
         try:
-            rows = Intake(table, present, declared, goal, self._seed(), paying, run, typed=typed)
+            rows = Intake(table, present, declared, goal, seed, paying, run, typed=typed, persons=persons)
             taken = rows if self.buys_coordinates else take_in(rows, share if self.private else 0.0)
             self.fit_intake(taken, check)
         except (InputError, BudgetExceeded):
@@ -173,8 +193,12 @@ class TableGenerator(Estimator):
         self.coordinates_ = learnt.coordinates or rows.coordinates
         schema = rows.schema if self.coordinates_ is None else self.coordinates_.schema
         schema = replace(schema, aside=() if rows.declared is None else rows.declared.aside)
-        self._ready(learnt.model, learnt.facts, schema)
-        facts = {**learnt.facts, "rows": len(rows), "schema_estimated": rows.estimated}
+        sizes: dict[str, Any] = {"rows": len(rows)}
+        if rows.persons is not None:
+            sizes = {"persons": len(rows), "rows_per_person": rows.persons.most}
+            learnt = learnt._replace(facts={**learnt.facts, **sizes})
+        self._ready(learnt.model, learnt.facts, without_rows(schema))
+        facts = {**learnt.facts, **sizes, "schema_estimated": rows.estimated}
         if self.coordinates_ is not None and self.coordinates_.empty:
             facts["not_learnt"] = self.coordinates_.empty
         if learnt.verdict is not None:
@@ -193,8 +217,37 @@ class TableGenerator(Estimator):
                 sanitised=learnt.sanitised,
                 unsafe=learnt.unsafe,
                 schema=rows.declared,
+                unit="row" if rows.persons is None else PERSON,
             )
         return self
+
+    def _person(
+        self, schema: Schema | None, column: str | None, rows: int | None, check: HeldOutCheck | None
+    ) -> Person | None:
+        """Whose rows are protected together, from the arguments or the schema; what cannot be kept is refused."""
+        person = None if schema is None else schema.person
+        if column is not None or rows is not None:
+            if column is None or rows is None:
+                raise InputError(
+                    "`person` and `rows_per_person` (--person, --rows-per-person) belong together: whose a row is, and how many "
+                    "rows of one person are taken at most."
+                )
+            person = Person(column, rows)
+        unit = "row" if person is None else PERSON
+        for paid in paid_before(schema) if self.private else []:
+            require_same_unit(unit, str(paid.body["unit"]), "the schema was bought")
+        if person is None:
+            return None
+        if not self.takes_persons:
+            raise InputError(
+                f"method {self.method!r} promises for one row, and not yet for a person with several. Nothing was spent. "
+                "Use the method moments; or make one row of each person first, and leave --person out."
+            )
+        if check is not None:
+            raise InputError(
+                "a check on held-out rows is for one row; it does not go with `person`. Leave one of them out."
+            )
+        return person
 
     def _workspace(
         self, table: pd.DataFrame, declared: Schema | None, path: str | Path | None, resume: bool
@@ -227,7 +280,7 @@ class TableGenerator(Estimator):
         A condition is a value, a range as a tuple `(30, 40)`, several values as a list, or a function from the column to
         truth values.
         """
-        parts = list(stream(self._drawing(**how), self.schema_, n, conditions, random_state))
+        parts = list(stream(self._rows(**how), self.schema_, n, conditions, random_state))
         return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
     def sample_to(
@@ -239,7 +292,13 @@ class TableGenerator(Estimator):
         **how: Any,
     ) -> None:
         """Write `n` synthetic rows to a table file, however many they are."""
-        write_stream(self._drawing(**how), self.schema_, path, n, conditions, random_state)
+        write_stream(self._rows(**how), self.schema_, path, n, conditions, random_state)
+
+    def _rows(self, **how: Any) -> TableModel:
+        """The model whose rows are as common as in the table, also where it was learnt from persons."""
+        model = self._drawing(**how)
+        most = self.facts_.get("rows_per_person", 1)
+        return PersonRows(model, most) if most > 1 else model
 
     def _drawing(self, **how: Any) -> TableModel:
         """The model that rows are drawn from; a method that can draw in other ways takes them as keywords."""
@@ -277,7 +336,7 @@ class TableGenerator(Estimator):
         facts = dict(bundle.parameters["facts"])
         said = bundle.parameters.get("coordinates")
         self.coordinates_ = None if said is None else Coordinates.from_dict(said)
-        if self.coordinates_ is not None and self.coordinates_.names != bundle.schema.names:
+        if self.coordinates_ is not None and without_rows(self.coordinates_.schema).names != bundle.schema.names:
             raise InputError(
                 "the schema and the description of the columns differ: the release is damaged. Copy it again."
             )

@@ -12,11 +12,21 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.privacy import Budget
+from understudy.privacy.persons import grid_of
 from understudy.release.driver import Run
 from understudy.tables import Column, Encoder, Schema, read_table, validate_frame
 from understudy.tables.aside import without_aside
-from understudy.tables.coordinates import Coordinates, Known, RowChances, declared, known_columns, read_column
+from understudy.tables.coordinates import (
+    Coordinates,
+    KeyedChances,
+    Known,
+    RowChances,
+    declared,
+    known_columns,
+    read_column,
+)
 from understudy.tables.io import PrivateTable, Table, as_frame, column_of, read_private
+from understudy.tables.persons import ROWS, Person, Persons, gather, id_column
 from understudy.tables.schema import SchemaLike
 from understudy.tables.written import as_read
 
@@ -39,9 +49,26 @@ class Intake:
     run: Run
     coordinates: Coordinates | None = None
     typed: bool = True
+    persons: Persons | None = None
+    """Whose each row of `frame` is, where a record is a person; then the length is the number of persons."""
 
     def __len__(self) -> int:
-        return len(self.present)
+        return len(self.present) if self.persons is None else self.persons.number
+
+    @property
+    def each(self) -> int:
+        """The most rows of one record."""
+        return 1 if self.persons is None else self.persons.most
+
+    @property
+    def grid(self) -> int:
+        """The parts of one in which rows are counted."""
+        return grid_of(self.each)
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Private. The parts of one that each row of `frame` counts; None where every row is a record of its own."""
+        return None if self.persons is None else self.persons.weights
 
     @property
     def schema(self) -> Schema:
@@ -72,8 +99,10 @@ class Intake:
         """Public randomness of one place in the run; never that of the noise."""
         return np.random.default_rng([self.seed, *path])
 
-    def chances(self, *path: int) -> RowChances:
+    def chances(self, *path: int) -> RowChances | KeyedChances:
         """Public randomness for each row of `frame`, which no other row moves."""
+        if self.persons is not None:
+            return KeyedChances(self.persons.keys, int(self.rng(*path).integers(2**63)))
         return RowChances(self.rng(*path), self.present)
 
     @property
@@ -107,6 +136,43 @@ def check_table(
         present &= _readable(column_of(table, goal.name), goal)
     rows = table if present.all() else table.loc[present].reset_index(drop=True)
     return rows, present, schema, target
+
+
+def check_persons(
+    frame: Table, target: str | None, schema: Schema | None, person: Person, seed: int, *, strict: bool = False
+) -> tuple[pd.DataFrame, Schema | None, str | None, Persons]:
+    """Looks at private rows: as `check_table`, for persons. How many rows each has is one more column, which is declared."""
+    whole = as_frame(frame)
+    if ROWS in whole.columns:
+        raise InputError(f"the table has a column {ROWS!r}, which is made here: name it otherwise.")
+    ids, schema = id_column(whole, person), without_person(schema, person)
+    if target == person.column:
+        raise InputError(f"the column {person.column!r} says whose a row is, and cannot be the target.")
+    rest = whole.drop(columns=[person.column])
+    if rest.shape[1] == 0:
+        raise InputError(f"the table has no column beside {person.column!r}: there is nothing to learn.")
+    table, present, schema, target = check_table(rest, target, schema, strict=strict)
+    places, persons = gather(ids, present, person, seed)
+    at = (np.cumsum(present) - 1)[places]
+    rows: pd.DataFrame = table.iloc[at].reset_index(drop=True)
+    if person.rows == 1:
+        return rows, schema, target, persons
+    number = Column(ROWS, "integer", bounds=(1, person.rows))
+    columns = (number,) if schema is None else (*schema.columns, number)
+    schema = Schema(columns) if schema is None else replace(schema, columns=columns)
+    return rows.assign(**{ROWS: persons.rows_each}), schema, target, persons
+
+
+def without_person(schema: Schema | None, person: Person) -> Schema | None:
+    """The schema of the columns that are learnt: whose a row is, is not."""
+    if schema is None:
+        return None
+    columns = tuple(column for column in schema if column.name != person.column)
+    aside = tuple(column for column in schema.aside if column.name != person.column)
+    if not columns:
+        return None
+    goal = None if schema.target == person.column else schema.target
+    return replace(schema, columns=columns, aside=aside, target=goal)
 
 
 def with_labels(frame: Table, target: Any) -> tuple[Table, str | None]:
@@ -189,6 +255,7 @@ def take_in(rows: Intake, share: float) -> Intake:
             target=rows.target,
             rows=len(rows),
             typed=rows.typed,
+            persons=rows.persons,
         )
         return np.frombuffer(json.dumps(bought.to_dict()).encode(), dtype=np.uint8)
 

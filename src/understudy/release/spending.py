@@ -106,6 +106,7 @@ def spending(
     workspace: Path | None = None,
     resume: bool = False,
     unsafe_noise_seed: int | None = None,
+    unit: str = "row",
 ) -> Generator[Spending]:
     """Reserve, run, commit. A run that fails is settled at what its budget was charged; unless it can be resumed.
 
@@ -123,7 +124,7 @@ def spending(
                 _check_unbooked(workspace)
             yield run
             return
-        booking = _Booking(Ledger(ledger), dataset, run.budget, purpose, method, workspace)
+        booking = _Booking(Ledger(ledger), dataset, run.budget, purpose, method, workspace, unit)
         held, begun = booking.resumed() if resume else (None, False)
         held = held or booking.reserved()
         run.budget.guard = run._guard = guard = _Guard(held, begun=begun)
@@ -153,6 +154,7 @@ class _Booking:
     purpose: str
     method: str
     workspace: Path | None
+    unit: str = "row"
 
     def reserved(self) -> Reservation:
         """A new run. What a process that died left here before it drew anything is given back first."""
@@ -167,6 +169,7 @@ class _Booking:
             project=os.environ.get(PROJECT) or None,
             leased=True,
             resumable=self.workspace is not None,
+            unit=self.unit,
         )
         if self.workspace is not None:
             try:
@@ -251,8 +254,9 @@ def spending_of(
     dataset: str | None,
     workspace: Path | None = None,
     resume: bool = False,
+    unit: str = "row",
 ) -> Any:
-    """`spending` for an estimator: its epsilon and delta are what is set aside."""
+    """`spending` for an estimator: its epsilon and delta are what is set aside, for one `unit`."""
     check_ledger_options(ledger, dataset)
     if ledger is not None and not estimator.keeps_a_budget:
         raise InputError(
@@ -269,6 +273,7 @@ def spending_of(
         workspace=workspace,
         resume=resume,
         unsafe_noise_seed=getattr(estimator, "unsafe_noise_seed", None),
+        unit=unit,
     )
 
 

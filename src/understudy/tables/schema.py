@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from understudy.errors import InputError
 from understudy.tables.aside import ASIDE, Aside
 from understudy.tables.column import Column, repeated
+from understudy.tables.persons import Person
 from understudy.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Schema:
     """The columns of a table in their order, and which of them is to be predicted.
 
     `aside` are columns that are not learnt (`kind: id`, `text` or `drop`); they are no part of `columns` and `names`.
-    `certificate` is that of a schema which was looked at in the rows and paid for: whatever is made with it names it, and
+    `person` says whose a row is, where a person has several. `certificate` is that of a schema which was looked at in the rows and paid for: whatever is made with it names it, and
     states what both cost together.
     """
 
@@ -38,6 +39,7 @@ class Schema:
     target: str | None = None
     aside: tuple[Aside, ...] = field(default=(), kw_only=True)
     certificate: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    person: Person | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence):
@@ -152,6 +154,8 @@ class Schema:
         plain: dict[str, Any] = {"version": VERSION}
         if self.target is not None:
             plain["target"] = self.target
+        if self.person is not None:
+            plain["person"] = self.person.to_dict()
         columns = [column.to_dict() for column in self.columns]
         for column in sorted(self.aside, key=lambda column: column.place):
             columns.insert(column.place, column.to_dict())
@@ -161,7 +165,7 @@ class Schema:
     @classmethod
     def from_dict(cls, plain: object, *, where: str = "schema") -> Schema:
         """The schema that `to_dict` wrote. Unknown keys are refused: a misspelt `bounds` must not become no bounds."""
-        given = _keys(plain, ("version", "target", "columns", "certificate"), where)
+        given = _keys(plain, ("version", "target", "person", "columns", "certificate"), where)
         if "version" not in given:
             raise InputError(f"{where}: `version` is missing; write `version: {VERSION}`.")
         if given["version"] != VERSION or isinstance(given["version"], bool):
@@ -190,7 +194,8 @@ class Schema:
                 raise InputError(f"{where}: {error}") from None
         try:
             certificate = _certificate(given.get("certificate"), where)
-            return cls(tuple(parsed), given.get("target"), certificate, aside=tuple(aside))
+            person = None if given.get("person") is None else Person.of(given["person"])
+            return cls(tuple(parsed), given.get("target"), certificate, aside=tuple(aside), person=person)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 

@@ -50,7 +50,7 @@ def recorded(
     real = private_side.PrivateGate
     budget = Budget(epsilon, 1e-5)
     with monkeypatch.context() as patch:
-        patch.setattr(private_side, "PrivateGate", lambda budget: notes.wrap(real(budget)))
+        patch.setattr(private_side, "PrivateGate", lambda budget, *_: notes.wrap(real(budget)))
         made = Coordinates.release(frame, schema, budget, rows=rows, target="class")
     return made, notes, budget
 

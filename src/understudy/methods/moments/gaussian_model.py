@@ -19,7 +19,7 @@ from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.axes import Axes, Axis, Quantiles
 from understudy.methods.moments.evidence import gaussian_evidence
 from understudy.methods.moments.targets import class_ratio
-from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts, GaussianEvent
+from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts
 from understudy.release.arrays import fitting
 from understudy.release.verdict import Evidence
 from understudy.tables.coordinates import Chances
@@ -95,26 +95,27 @@ def gaussian_plan(noise: float, shares: GaussianShares) -> GaussianPlan:
     return GaussianPlan(**{name: noise * math.sqrt(total / part) if part else 0.0 for name, part in given.items()})
 
 
-def gaussian_events(plan: GaussianPlan) -> list[Event]:
-    """What the looks are charged as."""
-    radii: list[Event] = [GaussianEvent(n, 1, "discrete", integer_unit=True) for n in (plan.radius, plan.spread)]
-    sums = [_means((1.0,), noise) for noise in (plan.centre, plan.means) if noise]
-    widths = [_deviations((1.0,), plan.deviations)] if plan.deviations else []
-    looks = [event for mechanism in (*sums, *widths, _shapes((1.0,), plan.shapes)) for event in mechanism.events()]
+def gaussian_events(plan: GaussianPlan, grid: int = 1) -> list[Event]:
+    """What the looks are charged as; of persons with several rows, which count parts of one, by their `grid`."""
+    radii: list[Event] = [GaussianCounts(noise, grid=grid).event() for noise in (plan.radius, plan.spread)]
+    sums = [_means((1.0,), noise, grid) for noise in (plan.centre, plan.means) if noise]
+    widths = [_deviations((1.0,), plan.deviations, grid)] if plan.deviations else []
+    shapes = _shapes((1.0,), plan.shapes, grid)
+    looks = [event for mechanism in (*sums, *widths, shapes) for event in mechanism.events()]
     return [*radii, *looks]
 
 
-def _means(clips: tuple[float, ...], noise: float) -> ClippedMoments:
-    return ClippedMoments(clips, noise, (0.15, 0.85, 0.0), "none")
+def _means(clips: tuple[float, ...], noise: float, grid: int) -> ClippedMoments:
+    return ClippedMoments(clips, noise, (0.15, 0.85, 0.0), "none", grid)
 
 
-def _deviations(clips: tuple[float, ...], noise: float) -> ClippedMoments:
+def _deviations(clips: tuple[float, ...], noise: float, grid: int) -> ClippedMoments:
     # Counts are known by now; they come along with next to no weight.
-    return ClippedMoments(clips, noise, (0.001, 0.999, 0.0), "none")
+    return ClippedMoments(clips, noise, (0.001, 0.999, 0.0), "none", grid)
 
 
-def _shapes(clips: tuple[float, ...], noise: float) -> ClippedMoments:
-    return ClippedMoments(clips, noise, (0.001, 0.001, 0.998), "full")
+def _shapes(clips: tuple[float, ...], noise: float, grid: int) -> ClippedMoments:
+    return ClippedMoments(clips, noise, (0.001, 0.001, 0.998), "full", grid)
 
 
 @dataclass(frozen=True)
@@ -217,8 +218,12 @@ def look(
     plan: GaussianPlan,
     budget: Budget,
     chances: Chances,
+    weights: np.ndarray | None = None,
+    grid: int = 1,
 ) -> tuple[GaussianModel, dict[str, Any], Evidence]:
     """Touches private data: four looks or five, each through the gate. What they are aimed at are noisy answers of earlier ones.
+
+    `weights` are the parts, of the `grid` that a person has, which each row counts; without them every row is a record.
 
     With the model come public facts (the clip norms, which follow from the noisy radii and stay below what the schema
     allows), and what the looks say of their own noise.
@@ -228,25 +233,27 @@ def look(
     middle = np.zeros(axes.width)
     if plan.centre:
         one = np.where(classes == ABSENT, ABSENT, 0)
-        sums = _means((float(edges[-1]) / 4,), plan.centre).release(points, one, budget)
+        sums = _means((float(edges[-1]) / 4,), plan.centre, grid).release(points, one, budget, weights)
         middle = sums.sums[0] / max(float(sums.counts[0]), 1.0)
         points = points - middle
-    near = settle(_radii(points, classes, n_classes, edges, plan.radius, budget), plan.radius)
+    near = settle(
+        _radii(points, classes, n_classes, edges, GaussianCounts(plan.radius, grid=grid), budget, weights), plan.radius
+    )
     clips = _clips(near, edges, MEAN_LEVEL)
-    first = _means(clips, plan.means).release(points, classes, budget)
+    first = _means(clips, plan.means, grid).release(points, classes, budget, weights)
     counts = np.maximum(first.counts, 1.0)
     noise = first.sum_noise / counts
     means = shrink_means(first.sums / counts[:, None], noise, counts)
     known = classes != ABSENT
     around = points - means[np.where(known, classes, 0)]
-    radii = _radii(around, classes, n_classes, edges, plan.spread, budget)
+    radii = _radii(around, classes, n_classes, edges, GaussianCounts(plan.spread, grid=grid), budget, weights)
     spread = settle(radii, plan.spread)
     tight = _clips(spread, edges, SHAPE_LEVEL)
     spreads = None
     if plan.deviations:
-        widths = _deviations(tight, plan.deviations).release(np.abs(around), classes, budget)
+        widths = _deviations(tight, plan.deviations, grid).release(np.abs(around), classes, budget, weights)
         spreads = Spreads(widths.sums / counts[:, None], widths.sum_noise / counts)
-    second = _shapes(tight, plan.shapes).release(around, classes, budget)
+    second = _shapes(tight, plan.shapes, grid).release(around, classes, budget, weights)
     factors = class_shapes(second.products, second.product_noise, counts, means, np.asarray(tight), spreads)
     hidden = np.flatnonzero(first.counts < _STANDS_OUT * first.count_noise)
     ratio = class_ratio(counts, hidden)
@@ -275,17 +282,19 @@ def _longest(axis: Axis) -> float:
 
 
 def _radii(
-    points: np.ndarray, classes: np.ndarray, n_classes: int, edges: np.ndarray, noise: float, budget: Budget
-) -> np.ndarray:
+    points: np.ndarray, classes: np.ndarray, n_classes: int, edges: np.ndarray, mechanism: GaussianCounts, budget: Budget,
+    weights: np.ndarray | None,
+) -> np.ndarray:  # fmt: skip
     """Touches private data: noisy counts of rows by distance from the origin, classes x bins. Safe to publish.
 
-    A row is in one bin of its own class: one moved cell.
+    A row is in one bin of its own class: one moved cell, or its part of one.
     """
     length = np.linalg.norm(points, axis=1)
     at = np.clip(np.searchsorted(edges, length, side="right") - 1, 0, len(edges) - 2)
     known = classes != ABSENT
-    flat = np.bincount(classes[known] * (len(edges) - 1) + at[known], minlength=n_classes * (len(edges) - 1))
-    return GaussianCounts(noise).release(flat, budget).reshape(n_classes, -1).astype(np.float64)
+    parts = None if weights is None else weights[known]
+    flat = np.bincount(classes[known] * (len(edges) - 1) + at[known], parts, n_classes * (len(edges) - 1))
+    return mechanism.release(flat.astype(np.int64), budget).reshape(n_classes, -1).astype(np.float64)
 
 
 def settle(noisy: np.ndarray, noise: float) -> np.ndarray:

@@ -60,6 +60,7 @@ class MomentsGenerator(TableGenerator):
 
     method: ClassVar[str] = "moments"
     buys_coordinates: ClassVar[bool] = True
+    takes_persons: ClassVar[bool] = True
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))
@@ -126,8 +127,9 @@ class MomentsGenerator(TableGenerator):
         """Touches private data: all tables."""
         bins = goal.features.bins(self.bins)
         relabel = self.fitting.relabel
-        plan = planning.plan_tables(rows.budget, len(bins.sizes), len(rows), labelled=relabel and n_classes > 1)
-        noisy, triples = tables_model.measure(cells, classes, n_classes, bins, plan, rows.budget)
+        labelled = relabel and n_classes > 1
+        plan = planning.plan_tables(rows.budget, len(bins.sizes), len(rows), labelled=labelled, grid=rows.grid)
+        noisy, triples = tables_model.measure(cells, classes, n_classes, bins, plan, rows.budget, rows.weights)
         how = self.fitting
         fitted = tables_model.learn(
             noisy, triples, bins, plan, components=how.components, steps=how.steps, relabel=relabel, seed=rows.seed
@@ -141,8 +143,10 @@ class MomentsGenerator(TableGenerator):
         """Touches private data: radii, means and second moments."""
         axes = Axes(goal.features.columns, len(rows))
         located = any(axis.curved for axis in axes.axes)
-        planned = planning.plan_gaussian(rows.budget, len(axes.numbers), len(rows), axes.width, located=located)
-        fitted, looked, evidence = look(cells, classes, n_classes, axes, planned, rows.budget, rows.chances(8))
+        sizes = len(axes.numbers), len(rows), axes.width
+        planned = planning.plan_gaussian(rows.budget, *sizes, located=located, grid=rows.grid)
+        known = cells, classes, n_classes, axes
+        fitted, looked, evidence = look(*known, planned, rows.budget, rows.chances(8), rows.weights, rows.grid)
         return fitted, {"axes": axes.width, "noise": asdict(planned), **looked}, evidence
 
     def _learn_both(
@@ -153,9 +157,10 @@ class MomentsGenerator(TableGenerator):
         relabel, located = self.fitting.relabel, any(axis.curved for axis in axes.axes)
         sizes = len(bins.sizes), len(axes.numbers), len(rows), axes.width
         labelled = relabel and n_classes > 1
-        tables, gaussian = planning.plan_both(rows.budget, *sizes, labelled=labelled, located=located)
-        noisy, triples = tables_model.measure(cells, classes, n_classes, bins, tables, rows.budget)
-        rare, looked, told = look(cells, classes, n_classes, axes, gaussian, rows.budget, rows.chances(8))
+        tables, gaussian = planning.plan_both(rows.budget, *sizes, labelled=labelled, located=located, grid=rows.grid)
+        noisy, triples = tables_model.measure(cells, classes, n_classes, bins, tables, rows.budget, rows.weights)
+        known = cells, classes, n_classes, axes
+        rare, looked, told = look(*known, gaussian, rows.budget, rows.chances(8), rows.weights, rows.grid)
         common, counts = common_classes(noisy, bins, tables)
         how = self.fitting
         often = tables_model.learn(

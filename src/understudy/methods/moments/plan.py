@@ -60,13 +60,17 @@ class TablesPlan:
         return [*self.pairs.events(columns), *(self.parities.events(columns) if self.parities else [])]
 
 
-def plan_tables(budget: Budget, columns: int, rows: int, *, labelled: bool) -> TablesPlan:
-    """All tables, and parities if they serve, with the least noise that the rest of the budget allows."""
+def plan_tables(budget: Budget, columns: int, rows: int, *, labelled: bool, grid: int = 1) -> TablesPlan:
+    """All tables, and parities if they serve, with the least noise that the rest of the budget allows.
+
+    `rows` are records; `grid` the parts that one has where it is a person with several rows.
+    """
     # Moves of whole cells have a loss that is known exactly; beside Laplace noise that would take minutes.
     exact = all(isinstance(event, GaussianEvent | DeltaEvent) for event in budget.events)
     triples = labelled and _clear_triples(columns, rows, multiplier(budget.epsilon, budget.delta))
-    noise = _least(lambda n: _tables(n, triples).events(columns), budget, "tightest" if exact else "rdp")
-    return _tables(noise, triples)
+    accounting: Accounting = "tightest" if exact and grid == 1 else "rdp"
+    noise = _least(lambda n: _tables(n, triples, grid).events(columns), budget, accounting)
+    return _tables(noise, triples, grid)
 
 
 def _clear_triples(columns: int, rows: int, noise: float) -> bool:
@@ -75,10 +79,10 @@ def _clear_triples(columns: int, rows: int, noise: float) -> bool:
     return 3 <= columns <= _MOST_COLUMNS and drowned <= _DECIDED * rows
 
 
-def _tables(noise: float, triples: bool) -> TablesPlan:
+def _tables(noise: float, triples: bool, grid: int) -> TablesPlan:
     if not triples:
-        return TablesPlan(PairTables(noise, ONE_WAY), None)
-    return TablesPlan(PairTables(noise / (1 - TRIPLES) ** 0.5, ONE_WAY), Parities(noise / TRIPLES**0.5))
+        return TablesPlan(PairTables(noise, ONE_WAY, grid), None)
+    return TablesPlan(PairTables(noise / (1 - TRIPLES) ** 0.5, ONE_WAY, grid), Parities(noise / TRIPLES**0.5, grid))
 
 
 def _least(events: Callable[[float], Sequence[Event]], budget: Budget, accounting: Accounting) -> float:
@@ -88,18 +92,18 @@ def _least(events: Callable[[float], Sequence[Event]], budget: Budget, accountin
     )
 
 
-def plan_gaussian(budget: Budget, numbers: int, rows: int, width: int, *, located: bool) -> GaussianPlan:
+def plan_gaussian(budget: Budget, numbers: int, rows: int, width: int, *, located: bool, grid: int = 1) -> GaussianPlan:
     """The least noise that the rest of the budget allows, for `width` axes of which so many are `numbers`.
 
     `located`: released marginals say where numbers lie; without them the centre of all rows is looked for first.
     """
     shares = shares_of(located, width, numbers, rows / multiplier(budget.epsilon, budget.delta))
-    noise = _least(lambda n: gaussian_events(gaussian_plan(n, shares)), budget, "rdp")
+    noise = _least(lambda n: gaussian_events(gaussian_plan(n, shares), grid), budget, "rdp")
     return gaussian_plan(noise, shares)
 
 
 def plan_both(
-    budget: Budget, columns: int, numbers: int, rows: int, width: int, *, labelled: bool, located: bool
+    budget: Budget, columns: int, numbers: int, rows: int, width: int, *, labelled: bool, located: bool, grid: int = 1
 ) -> tuple[TablesPlan, GaussianPlan]:
     """The looks of both models, with the least noise that the rest of the budget allows."""
     whole = multiplier(budget.epsilon, budget.delta)
@@ -107,11 +111,11 @@ def plan_both(
     triples = labelled and _clear_triples(columns, rows, whole / (1 - GAUSSIAN) ** 0.5)
 
     def planned(noise: float) -> tuple[TablesPlan, GaussianPlan]:
-        return _tables(noise / (1 - GAUSSIAN) ** 0.5, triples), gaussian_plan(noise / GAUSSIAN**0.5, shares)
+        return _tables(noise / (1 - GAUSSIAN) ** 0.5, triples, grid), gaussian_plan(noise / GAUSSIAN**0.5, shares)
 
     def events(noise: float) -> list[Event]:
         tables, gaussian = planned(noise)
-        return [*tables.events(columns), *gaussian_events(gaussian)]
+        return [*tables.events(columns), *gaussian_events(gaussian, grid)]
 
     return planned(_least(events, budget, "rdp"))
 

@@ -38,7 +38,7 @@ def buy(rows: Intake, *, counted: bool = False) -> Coordinates:
     whole = multiplier(rows.budget.epsilon, rows.budget.delta)
     goal = [column for column in known if _by_itself(column, counted)]
     columns |= _bought(rows, goal, whole / math.sqrt(target_share(len(rows), whole)))
-    planned = plan_features(known, len(rows), rows.budget.epsilon, rows.budget.delta, counted=counted)
+    planned = plan_features(known, len(rows), rows.budget.epsilon, rows.budget.delta, counted=counted, each=rows.each)
     if planned is not None:
         others = [column for column in known if (counted or not column.settled) and column not in goal]
         columns |= _bought(rows, others, planned.noise)
@@ -61,7 +61,7 @@ def feature_share(rows: int, columns: int, noise: float) -> float:
 
 
 def plan_features(
-    known: Sequence[Known], rows: int, epsilon: float, delta: float, *, counted: bool = False
+    known: Sequence[Known], rows: int, epsilon: float, delta: float, *, counted: bool = False, each: int = 1
 ) -> Plan | None:
     """How finely numbers, moments and what nobody declared are looked at, from public sizes; None where nothing is bought.
 
@@ -71,7 +71,7 @@ def plan_features(
     others = [c for c in known if (counted or not c.settled) and not _by_itself(c, counted)]
     whole = multiplier(epsilon, delta)
     share = SHARE if all(column.complete for column in others) else feature_share(rows, len(others), whole)
-    plan = plan_at(others, rows, whole / math.sqrt(share), DELTA_SHARE * delta)
+    plan = plan_at(others, rows, whole / math.sqrt(share), DELTA_SHARE * delta, each)
     thin = rows < _ENOUGH * plan.sigma
     return None if thin and all(column.complete for column in others) else plan
 
@@ -91,5 +91,6 @@ def _bought(rows: Intake, wanted: Sequence[Known], noise: float) -> dict[str, De
         target=rows.target if rows.target in names else None,
         rows=len(rows),
         typed=rows.typed,
+        persons=rows.persons,
     )
     return {column.name: column for column in bought}

@@ -86,15 +86,16 @@ class TablesModel:
 
 
 def measure(
-    cells: np.ndarray, classes: np.ndarray, n_classes: int, bins: Bins, plan: TablesPlan, budget: Budget
-) -> tuple[np.ndarray, Triples | None]:
+    cells: np.ndarray, classes: np.ndarray, n_classes: int, bins: Bins, plan: TablesPlan, budget: Budget,
+    weights: np.ndarray | None = None,
+) -> tuple[np.ndarray, Triples | None]:  # fmt: skip
     """Touches private data: the noisy tables of all classes, and the parities of triples if they were planned. Safe to publish."""
     codes, sizes = bins.encode(cells), bins.sizes
-    tables = plan.pairs.release(codes, sizes, classes, n_classes, budget)
+    tables = plan.pairs.release(codes, sizes, classes, n_classes, budget, weights)
     if plan.parities is None:
         return tables, None
     high = halves(np.diagonal(tables, axis1=1, axis2=2).sum(axis=0), sizes)
-    sums = plan.parities.release(signs(codes, sizes, high), classes, n_classes, budget)
+    sums = plan.parities.release(signs(codes, sizes, high), classes, n_classes, budget, weights)
     total = class_counts(tables, sizes, *plan.pairs.sigmas(len(sizes))).sum()
     return tables, Triples(sums, plan.parities.sigma(len(sizes)), high, float(total))
 

@@ -1,7 +1,7 @@
 """Coordinates: what every column is and how it is spread, released once; rows are mapped to it and back."""
 
 from understudy.tables.coordinates.bins import Bins
-from understudy.tables.coordinates.chances import Chances, RowChances
+from understudy.tables.coordinates.chances import Chances, KeyedChances, RowChances
 from understudy.tables.coordinates.coordinates import Coordinates, Ranked
 from understudy.tables.coordinates.declared import declared
 from understudy.tables.coordinates.described import Described
@@ -15,6 +15,7 @@ __all__ = [
     "Chances",
     "Coordinates",
     "Described",
+    "KeyedChances",
     "Known",
     "Marginal",
     "Plan",

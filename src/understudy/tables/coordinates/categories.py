@@ -18,6 +18,10 @@ covers and 1 - g times anything; write the release on D' as the same mixture of 
 only helps an attacker, and then the part of weight 1 - g <= delta is all that is not covered. That holds in whatever these
 releases are composed with: the charged delta is added once. QED.
 
+Persons. Where a record is a person with up to K rows, these weigh one in all (`privacy.persons`), and a value is counted if
+its rows weigh more than one person does. Then (A) moves cells by parts of one, a vector of norm at most one in each column, and
+of (B) there may be up to K values in a column, each with a weight of at most 2 on D: each gets p = delta / (q K).
+
 Values that one row alone holds are never looked at; that costs one row in the threshold and saves a draw for each of a
 million different names.
 """
@@ -37,9 +41,9 @@ HELD_BY = 2
 """A value is counted if at least so many rows hold it."""
 
 
-def threshold(sigma: float, delta: float, columns: int) -> float:
-    """The mean noisy count from which on a category is published."""
-    return HELD_BY + sigma * math.sqrt(2 * math.log(columns / delta))
+def threshold(sigma: float, delta: float, values: int) -> float:
+    """The mean noisy count from which on a category is published; a record may hold so many values in all columns."""
+    return HELD_BY + sigma * math.sqrt(2 * math.log(values / delta))
 
 
 def plain_labels(labels: list[str], *, numbers: bool) -> list[Category]:

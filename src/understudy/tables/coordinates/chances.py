@@ -7,7 +7,8 @@ change them all, and no sensitivity would hold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import Protocol
 
 import numpy as np
@@ -30,3 +31,26 @@ class RowChances:
         drawn = self.rng.random(len(self.present))[self.present]
         assert len(drawn) == size, "one draw for each row that is present, or rows would share their draws"
         return drawn
+
+
+@dataclass(frozen=True)
+class KeyedChances:
+    """Draws for each row from its own `key` alone: how many other rows there are is private, where they are of persons."""
+
+    keys: np.ndarray
+    seed: int
+    _turns: count[int] = field(default_factory=lambda: count(1), repr=False, compare=False)
+
+    def random(self, size: int, /) -> np.ndarray:
+        assert len(self.keys) == size, "one draw for each row, or rows would share their draws"
+        turn = np.random.SeedSequence([self.seed, next(self._turns)]).generate_state(1, np.uint64)[0]
+        return (mixed(self.keys ^ turn) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def mixed(keys: np.ndarray) -> np.ndarray:
+    """Whole numbers of 64 bits whose bits have nothing to do with one another's: the last steps of SplitMix64 (Steele 2014)."""
+    with np.errstate(over="ignore"):
+        found = keys + np.uint64(0x9E3779B97F4A7C15)
+        found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return found ^ (found >> np.uint64(31))

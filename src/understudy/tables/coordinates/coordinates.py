@@ -21,6 +21,7 @@ from understudy.tables.coordinates.plan import DELTA_SHARE, Plan, plan_at, plan_
 from understudy.tables.coordinates.release import describe, describe_public
 from understudy.tables.coordinates.rows import read_column, write_column
 from understudy.tables.io import Table, as_frame, column_of
+from understudy.tables.persons import Persons
 from understudy.tables.schema import Schema
 from understudy.wording import did_you_mean, listed
 
@@ -66,6 +67,7 @@ class Coordinates:
         public_sample: Table | None = None,
         rows: int | None = None,
         typed: bool = True,
+        persons: Persons | None = None,
     ) -> Coordinates:
         """Touches private data (`frame`); what comes back is safe to publish at what is charged to `budget`.
 
@@ -76,17 +78,19 @@ class Coordinates:
         - `public_sample`: rows that are public already. The columns that it has are described from it, and cost nothing.
         - `rows`: the public number of rows, if some of them are blanked and not in the frame.
         - `typed`: whether the types of text columns are declared; false for a file without types.
+        - `persons`: whose each row is, where a record is a person with several rows; then their number is what is public.
         """
         private = as_frame(frame, empty_allowed=True)
         known = known_columns(private, schema, target, typed=typed)
         free = public_columns(public_sample, known, schema, target)
         wanted = [column for column in known if column.name not in free]
-        size = len(private) if rows is None else rows
+        size = (len(private) if persons is None else persons.number) if rows is None else rows
+        each, weights = (1, None) if persons is None else (persons.most, persons.weights)
         made: dict[str, Described] = dict(free)
         plan = None
         if wanted:
-            plan = cls.plan_for(wanted, size, budget, epsilon=epsilon, delta=delta, noise=noise)
-            made |= {column.name: column for column in describe(private, wanted, plan, budget)}
+            plan = cls.plan_for(wanted, size, budget, epsilon=epsilon, delta=delta, noise=noise, each=each)
+            made |= {column.name: column for column in describe(private, wanted, plan, budget, weights)}
         return cls(tuple(made[column.name] for column in known), size, plan)
 
     @classmethod
@@ -105,18 +109,19 @@ class Coordinates:
         epsilon: float | None = None,
         delta: float | None = None,
         noise: float | None = None,
+        each: int = 1,
     ) -> Plan:
         """What `release` will charge and how fine it will be, from public sizes; looks at nothing."""
         if noise is not None:
-            return plan_at(known, rows, noise, DELTA_SHARE * budget.delta if delta is None else delta)
+            return plan_at(known, rows, noise, DELTA_SHARE * budget.delta if delta is None else delta, each)
         delta = budget.delta if delta is None else delta
         if not 0 < delta < 1:
             raise InputError(
                 f"`delta` (={delta}) must lie strictly between 0 and 1: the noise is Gaussian. 1e-6 is usual."
             )
         if epsilon is None:
-            return plan_within(known, rows, budget.epsilon, delta, budget.events)
-        return plan_within(known, rows, epsilon, delta)
+            return plan_within(known, rows, budget.epsilon, delta, budget.events, each)
+        return plan_within(known, rows, epsilon, delta, each=each)
 
     # ---- what it says ----------------------------------------------------------------------------------------
 

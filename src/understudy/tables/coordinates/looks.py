@@ -342,7 +342,7 @@ class OpenLook:
         self._sum = self._sum + noisy[:-1]
         self._missing += float(noisy[-1])
         self._rounds += 1
-        least = categories.threshold(self.sigma, self.plan.delta, self.plan.publishing)
+        least = categories.threshold(self.sigma, self.plan.delta, self.plan.publishing * self.plan.each)
         kept = self._sum / self._rounds >= least - categories.HOPELESS * sigma / self._rounds**0.5
         self._places, self._sum = self._places[kept], self._sum[kept]
 
@@ -350,7 +350,7 @@ class OpenLook:
         assert self._places is not None
         assert self._tally is not None
         known, distinct = self.known, self._tally.distinct
-        least = categories.threshold(self.sigma, self.plan.delta, self.plan.publishing)
+        least = categories.threshold(self.sigma, self.plan.delta, self.plan.publishing * self.plan.each)
         mean = self._sum / max(self._rounds, 1)
         passed = mean >= least
         texts = [distinct.label(place) for place in self._places[passed]]

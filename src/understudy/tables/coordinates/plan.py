@@ -13,6 +13,7 @@ from typing import Any
 
 from understudy.privacy import Budget, DeltaEvent, Event, GaussianEvent
 from understudy.privacy.calibration import smallest_noise
+from understudy.privacy.persons import grid_of
 from understudy.tables.coordinates.known import Known
 
 READINGS_SHARE = 0.15
@@ -30,7 +31,8 @@ _FEWEST_BINS, _MOST_BINS = 4, 256
 class Plan:
     """Public. `noise` is the noise multiplier of all looks together; `rounds` says how often each column is counted.
 
-    A column's part of the precision is the same for all columns, and is divided evenly over its rounds.
+    A column's part of the precision is the same for all columns, and is divided evenly over its rounds. `rows` are records:
+    persons, where one may have up to `each` rows.
     """
 
     rows: int
@@ -39,6 +41,12 @@ class Plan:
     rounds: tuple[int, ...]
     publishing: int
     delta: float
+    each: int = 1
+
+    @property
+    def grid(self) -> int:
+        """The parts in which rows are counted."""
+        return grid_of(self.each)
 
     @property
     def readings_sigma(self) -> float:
@@ -66,14 +74,14 @@ class Plan:
         if self.publishing:
             found.append(self.failure())
         if self.asked:
-            found.append(GaussianEvent(self.readings_sigma, self.asked, "discrete", integer_unit=True))
+            found.append(GaussianEvent(self.readings_sigma, self.asked, "discrete", integer_unit=self.each == 1))
         for rounds in sorted(set(self.rounds)):
             moved = rounds * self.rounds.count(rounds)
-            found.append(GaussianEvent(self.round_sigma(rounds), moved, "discrete", integer_unit=True))
+            found.append(GaussianEvent(self.round_sigma(rounds), moved, "discrete", integer_unit=self.each == 1))
         return found
 
     def failure(self) -> DeltaEvent:
-        """The chance that a category of a single row is published."""
+        """The chance that a category of a single record is published."""
         return DeltaEvent(self.delta, f"publishing categories that occur, in up to {self.publishing} columns")
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +98,7 @@ class Plan:
         }
 
 
-def plan_at(known: Sequence[Known], rows: int, noise: float, delta: float) -> Plan:
+def plan_at(known: Sequence[Known], rows: int, noise: float, delta: float, each: int = 1) -> Plan:
     """The plan at a noise multiplier for the whole; `delta` is what categories that nobody declared may cost."""
     asked = sum(column.asks for column in known)
     share = 1 - READINGS_SHARE if asked else 1.0
@@ -98,16 +106,18 @@ def plan_at(known: Sequence[Known], rows: int, noise: float, delta: float) -> Pl
     refined = 2 + sum(signal >= enough for enough in _ONE_MORE)
     rounds = tuple(1 if column.settled else refined + column.open_target for column in known)
     publishing = sum(column.publishes for column in known)
-    return Plan(rows, noise, asked, rounds, publishing, delta if publishing else 0.0)
+    return Plan(rows, noise, asked, rounds, publishing, delta if publishing else 0.0, each)
 
 
-def plan_within(known: Sequence[Known], rows: int, epsilon: float, delta: float, spent: Sequence[Event] = ()) -> Plan:
+def plan_within(
+    known: Sequence[Known], rows: int, epsilon: float, delta: float, spent: Sequence[Event] = (), each: int = 1
+) -> Plan:
     """The plan with the least noise that (epsilon, delta) allows after what is `spent`."""
     part = DELTA_SHARE * delta
     noise = smallest_noise(
-        lambda n: [*spent, *plan_at(known, rows, n, part).events()], epsilon, delta, tolerance=_TOLERANCE
+        lambda n: [*spent, *plan_at(known, rows, n, part, each).events()], epsilon, delta, tolerance=_TOLERANCE
     )
-    return plan_at(known, rows, noise, part)
+    return plan_at(known, rows, noise, part, each)
 
 
 def charge_all_or_nothing(plan: Plan, budget: Budget) -> None:

@@ -10,7 +10,8 @@ is fixed before any row is seen.
    fit, in a cell of its own), so a row moves at most one count by one in each column and round. Which partition it is
    depends on noisy counts of earlier looks. The one exception, values that nobody declared, is proved in `categories`.
 
-So a look at c columns is c moves of one integer cell, which is what `GaussianCounts` charges; the number of looks is
+So a look at c columns is c moves of one integer cell, which is what `GaussianCounts` charges. Where a record is a person with
+several rows, each weighs its part of one, and the move in a column is a vector of norm at most one. The number of looks is
 fixed by the plan, and what is done with noisy counts is free. The number of noise draws may depend on how many different
 values a column has, but no released number does.
 """
@@ -26,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.privacy import Budget, GaussianCounts
+from understudy.privacy.persons import check_weights
 from understudy.tables.coordinates.described import Described
 from understudy.tables.coordinates.kinds import Decided, decide
 from understudy.tables.coordinates.known import Known
@@ -39,10 +41,13 @@ Gate = Callable[[list[np.ndarray], float], list[np.ndarray]]
 """Exact counts of some columns and the noise on each, to noisy counts of the same shapes."""
 
 
-def describe(frame: pd.DataFrame, known: Sequence[Known], plan: Plan, budget: Budget) -> list[Described]:
+def describe(
+    frame: pd.DataFrame, known: Sequence[Known], plan: Plan, budget: Budget, weights: np.ndarray | None = None
+) -> list[Described]:
     """Touches private data. What comes back is safe to publish at what `plan.events()` says, charged before each look."""
+    weights = check_weights(weights, len(frame), plan.grid)
     charge_all_or_nothing(plan, budget)
-    return _looks(tallies(frame, known), known, plan, PrivateGate(budget))
+    return _looks(tallies(frame, known, weights, plan.grid), known, plan, PrivateGate(budget, plan.grid))
 
 
 def describe_public(frame: pd.DataFrame, known: Sequence[Known], plan: Plan) -> list[Described]:
@@ -50,24 +55,27 @@ def describe_public(frame: pd.DataFrame, known: Sequence[Known], plan: Plan) -> 
     return [column.free() for column in _looks(tallies(frame, known), known, plan, lambda counts, _: counts)]
 
 
-def tallies(frame: pd.DataFrame, known: Sequence[Known]) -> list[Tally]:
+def tallies(
+    frame: pd.DataFrame, known: Sequence[Known], weights: np.ndarray | None = None, grid: int = 1
+) -> list[Tally]:
     """Private. The columns, counted; NumPy sorts while Python's lock is free, so the cores share them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ThreadPoolExecutor(max(1, min(cores, len(known)))) as pool:
-        return list(pool.map(lambda column: tally(column_of(frame, column.name)), known))
+        return list(pool.map(lambda column: tally(column_of(frame, column.name), weights, grid), known))
 
 
 @dataclass(frozen=True)
 class PrivateGate:
-    """One release of the counts of several columns, in each of which a row moves one cell."""
+    """One release of the counts of several columns, in each of which a record moves one cell, or parts of one in several."""
 
     budget: Budget
+    grid: int = 1
 
     def __call__(self, counts: list[np.ndarray], sigma: float) -> list[np.ndarray]:
         columns = len(counts)
         # The cell at the end is always there: whether anything is counted must not decide whether there is a release.
         exact = np.concatenate([*counts, [0]]).astype(np.int64)
-        noisy = GaussianCounts(sigma / columns**0.5, columns).release(exact, self.budget)
+        noisy = GaussianCounts(sigma / columns**0.5, columns, self.grid).release(exact, self.budget)
         return np.split(noisy[:-1], np.cumsum([len(part) for part in counts])[:-1])
 
 

@@ -2,7 +2,7 @@
 
 A row adds one to the count of one distinct cell, or to what is missing. Every function here maps distinct cells to cells
 of a histogram, each to one, so a row adds one to one cell of each histogram, and a row that is blanked to none. Counts on
-the same edges add up: batches can be counted apart.
+the same edges add up: batches can be counted apart. Of persons with several rows a row adds the parts of one that it weighs.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ class Ordered:
 
 @dataclass(frozen=True)
 class Tally:
-    """Private. The distinct cells of a column, and how many rows hold each."""
+    """Private. The distinct cells of a column, and how many rows hold each, in parts of which one person has `grid`."""
 
     distinct: Distinct
     counts: np.ndarray
     missing: int
+    grid: int = 1
     _orders: dict[tuple[str, float, str | None], Ordered] = field(default_factory=dict, repr=False, compare=False)
 
     def readings(self) -> np.ndarray:
@@ -82,20 +83,22 @@ class Tally:
 
     @cached_property
     def repeated(self) -> np.ndarray:
-        """The distinct cells that more than one row holds."""
-        return np.flatnonzero(self.counts > 1)
+        """The distinct cells that more than one record holds: what one alone counts is never above its parts."""
+        return np.flatnonzero(self.counts > self.grid)
 
 
-def tally(series: pd.Series) -> Tally:
-    """Private. Count one column."""
+def tally(series: pd.Series, weights: np.ndarray | None = None, grid: int = 1) -> Tally:
+    """Private. Count one column, each row once or by its weight."""
     dtype = series.dtype
     if has_numbers(dtype):
         values, missing = typed_numbers(series)
-        found, counts = _unique(values[~missing] if missing.any() else values)
-        return Tally(typed_distinct(found, dtype), counts, int(missing.sum()))
+        known = None if weights is None else weights[~missing]
+        found, counts = _unique(values[~missing] if missing.any() else values, known)
+        absent = missing.sum() if weights is None else weights[missing].sum()
+        return Tally(typed_distinct(found, dtype), counts, int(absent), grid)
     places, distinct = factorise(series)
-    counts = np.bincount(places + 1, minlength=len(distinct.readings) + 1)
-    return Tally(distinct, counts[1:], int(counts[0]))
+    counts = np.bincount(places + 1, weights, len(distinct.readings) + 1).astype(np.int64)
+    return Tally(distinct, counts[1:], int(counts[0]), grid)
 
 
 def codes_of(distinct: Distinct, labels: list[Category]) -> np.ndarray:
@@ -130,7 +133,11 @@ def _text(label: Category) -> str:
     return str(label)
 
 
-def _unique(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    ordered = np.sort(values)
+def _unique(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    order = None if weights is None else np.argsort(values, kind="stable")
+    ordered = np.sort(values) if order is None else values[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else np.zeros(0, int)
-    return ordered[starts] + 0.0, np.diff(np.append(starts, len(ordered)))
+    ends = np.append(starts, len(ordered))
+    if weights is None or order is None:
+        return ordered[starts] + 0.0, np.diff(ends)
+    return ordered[starts] + 0.0, np.diff(np.append(0, np.cumsum(weights[order]))[ends])

@@ -1,0 +1,131 @@
+"""Whose each row is, where a record is a person with several rows.
+
+The number of persons is public, and who they are stays the same from one neighbour to the other: it is all rows of one person
+that are blanked. How many rows a person has, and so how many rows there are, is private. Whatever is drawn for a row, and
+whether it is taken at all, follows from its person's rows alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from understudy.errors import InputError
+from understudy.privacy.persons import grid_of, person_weights
+from understudy.wording import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS = "rows of this person"
+"""The column that holds how many rows a person has, while a table is learnt from."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """Public: the column that says whose a row is, and the most rows of one person that are taken."""
+
+    column: str
+    rows: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InputError(f"person: `column` (={self.column!r}) must be the name of a column.")
+        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
+            raise InputError(
+                f"person: `rows` (={self.rows!r}) must be the most rows of one person that are taken, a whole number from 1 on."
+            )
+        grid_of(self.rows)
+
+    @classmethod
+    def of(cls, plain: object, *, where: str = "person") -> Person:
+        """From plain values, as a schema file has them."""
+        if not isinstance(plain, Mapping) or set(plain) != {"column", "rows"}:
+            raise InputError(
+                f"{where}: write `person` as {{column: NAME, rows: K}}: whose a row is, and how many are taken."
+            )
+        return cls(plain["column"], plain["rows"])
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"column": self.column, "rows": self.rows}
+
+
+@dataclass(frozen=True)
+class Persons:
+    """Private, but for `number` and `most`: for each row that is taken, the number of its person and a key for its draws."""
+
+    number: int
+    most: int
+    owner: np.ndarray
+    keys: np.ndarray
+    person_keys: np.ndarray
+    """Of each person: its draws, and where it is dealt to, follow from its id."""
+
+    @cached_property
+    def weights(self) -> np.ndarray | None:
+        """The parts that each row counts; None where a person has one row, which counts whole."""
+        return None if self.most == 1 else person_weights(self.owner, grid_of(self.most))
+
+    @property
+    def rows_each(self) -> np.ndarray:
+        """For each row, how many rows its person has."""
+        return np.bincount(self.owner, minlength=self.number)[self.owner]
+
+
+def gather(ids: pd.Series, present: np.ndarray, person: Person, seed: int) -> tuple[np.ndarray, Persons]:
+    """Private. Which of the rows that are present are taken, and whose they are.
+
+    A row without an id is nobody's, and is left out. Of a person with more rows than `person.rows` those are taken whose draws
+    are the lowest; they follow from `seed`, the id and the place of a row among its person's.
+    """
+    import pandas as pd
+
+    from understudy.tables.coordinates.chances import mixed
+
+    hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
+    owner, names = _persons(ids)
+    # SipHash, keyed by the seed: an id keeps its key whoever else is there.
+    keys = hashing.hash_array(names, hash_key=f"{seed:016x}"[-16:], categorize=False)
+    mine = present & (owner >= 0)
+    places = np.flatnonzero(mine)
+    order = places[np.argsort(owner[places], kind="stable")]
+    rank = _ranks(owner[order])
+    row_keys = mixed(keys[owner[order]] + mixed(rank.astype(np.uint64)))
+    lowest = np.lexsort((row_keys, owner[order]))
+    taken = lowest[_ranks(owner[order][lowest]) < person.rows]
+    taken = taken[np.argsort(order[taken], kind="stable")]
+    return order[taken], Persons(len(names), person.rows, owner[order[taken]], row_keys[taken], keys)
+
+
+def _persons(ids: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Private. The number of each row's person, -1 where there is no id, and the ids as text: 3 and 3.0 are the same person."""
+    import pandas as pd
+
+    places, values = pd.factorize(ids)
+    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()]
+    numbers, names = pd.factorize(np.array(texts, dtype=object))
+    return np.append(numbers, -1)[places], np.asarray(names, dtype=object)
+
+
+def _ranks(sorted_owner: np.ndarray) -> np.ndarray:
+    """The place of each entry among those of its group, where groups stand together."""
+    if not len(sorted_owner):
+        return np.zeros(0, dtype=np.int64)
+    starts = np.flatnonzero(np.concatenate([[True], sorted_owner[1:] != sorted_owner[:-1]]))
+    return np.arange(len(sorted_owner)) - np.repeat(starts, np.diff(np.append(starts, len(sorted_owner))))
+
+
+def id_column(frame: pd.DataFrame, person: Person) -> pd.Series:
+    """Private. The column that says whose each row is."""
+    from understudy.tables.io import column_of
+
+    if person.column not in frame.columns:
+        raise InputError(
+            f"the table has no column {person.column!r} that could say whose a row is."
+            + did_you_mean(person.column, [str(name) for name in frame.columns])
+        )
+    return column_of(frame, person.column)
