@@ -29,18 +29,9 @@ from understudy.privacy import (
     compose,
 )
 from understudy.privacy.accountant import total_rdp
-from understudy.privacy.certificate import (
-    ALWAYS_PUBLIC,
-    NEIGHBOURS,
-    PERSON_NEIGHBOURS,
-    PERSONS_PUBLIC,
-    SEEDED_NOISE,
-    SYSTEM_NOISE,
-    UNITS,
-    _checksum,
-    json_schema,
-)
+from understudy.privacy.certificate import SEEDED_NOISE, SYSTEM_NOISE, _checksum, json_schema
 from understudy.privacy.rdp import rdp_to_epsilon
+from understudy.privacy.units import ALWAYS_PUBLIC, NEIGHBOURS, PERSON_NEIGHBOURS, PERSONS_PUBLIC, UNITS
 
 VOTES = np.array([[90, 10]] * 10 + [[52, 48]] * 10)
 RELEASE = {"kind": "labels", "method": "test"}

@@ -37,11 +37,12 @@ def make_release(tmp_path: Path) -> MakeRelease:
         public: tuple[str, ...] = (),
         arrays: dict[str, np.ndarray] | None = None,
         unsafe: tuple[str, ...] = (),
+        unit: str = "row",
     ) -> Path:
         budget = Budget(epsilon, delta)
         budget.charge(*events)
         certificate = Certificate.from_budget(
-            budget, release={"kind": kind, **(facts or {})}, assumed_public=public, unsafe=unsafe
+            budget, release={"kind": kind, **(facts or {})}, assumed_public=public, unsafe=unsafe, unit=unit
         )
         target = tmp_path / name
         write_bundle(Bundle(kind, method, {}, arrays or {"weights": np.zeros(3)}, certificate), target)

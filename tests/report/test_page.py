@@ -264,3 +264,19 @@ def test_a_page_stays_readable_however_much_there_is_to_say(make_release: Make) 
     assert "further things, listed in the certificates" in page.text
     assert sum(tag == "tr" for tag, _ in page.elements) < 60
     assert len(text) < 200_000
+
+
+def test_a_promise_for_persons_says_so_to_a_committee(make_release: Make) -> None:
+    facts = {"persons": 312, "rows_per_person": 6}
+    text = Page(render(Sources([make_release(facts=facts, unit="person")]))).text
+    assert "of 312 persons" in text
+    assert "your rows, all of them, blanked out" in text
+    assert "at most 6 of them were used, and the promise holds for all of them together" in text
+    assert "Somebody with several" not in text
+    assert "the most that one person can change" in text
+
+
+def test_promises_for_rows_and_for_persons_are_not_added_up(make_release: Make) -> None:
+    rows, persons = make_release("rows"), make_release("persons", unit="person")
+    with pytest.raises(InputError, match="what the two cost together is neither"):
+        render(Sources([rows, persons]))

@@ -355,6 +355,7 @@ def _entry(entry: LedgerEntry) -> dict[str, Any]:
         "counted": _cost(entry.counted),
         "purpose": entry.purpose,
         "method": entry.method,
+        "unit": entry.unit,
         "project": entry.project,
         "resumable": entry.resumable and entry.open,
         "reason": entry.reason,

@@ -51,6 +51,15 @@ DATA_HELP = (
 )
 DropOption = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas between them.")]
 OnlyOption = Annotated[str | None, typer.Option("--only", help="The only columns to take, beside the target.")]
+PersonOption = Annotated[
+    str | None,
+    typer.Option("--person", help="The column that says whose a row is: the promise is for a person with all rows."),
+]
+RowsPerPersonOption = Annotated[
+    int | None, typer.Option("--rows-per-person", help="With --person: the most rows of one person that are taken.")
+]
+YesOption = Annotated[bool, typer.Option("--yes", help="Ask nothing, and go on.")]
+
 Tell = Callable[[int, int, str], None]
 """Called with (done, total, words)."""
 
@@ -152,8 +161,9 @@ def read_chosen(
     *,
     strict: bool,
     empty_allowed: bool = False,
+    person: str | None = None,
 ) -> tuple[PrivateTable, Schema | None]:
-    """Reads private rows: the columns that were asked for, and what is public about them."""
+    """Reads private rows: the columns that were asked for, and what is public about them. The column `person` stays."""
     from dataclasses import replace
 
     from understudy.release.intake import read_rows
@@ -163,6 +173,7 @@ def read_chosen(
 
     schema = schema or getattr(data, "schema", None)
     table = read_rows(data, schema, target, strict=strict, empty_allowed=empty_allowed)
+    only = only if only is None or person is None else f'{only},"{person}"'
     frame, said = chosen_columns(table.frame, schema, target, drop, only)
     if sample is not None:
         said = schema_with_sample(frame, said, read_sample(sample, data), target, typed=table.typed)
@@ -195,6 +206,24 @@ def read_value(text: str) -> Any:
 def tell_owner(*sentences: str) -> None:
     """What only the owner of the rows may know: in one place, so that the rest of the output may be shown to anybody."""
     typer.echo("For your eyes only, not part of the release: " + "; ".join(sentences) + ".")
+
+
+def ask_about_persons(frame: pd.DataFrame, method: str, yes: bool) -> None:
+    """Looks at private rows, for their owner's eyes: where somebody seems to have several, ask before anything is spent."""
+    import sys
+
+    from understudy.tables.persons import repeating_ids
+
+    for name, (values, most) in repeating_ids(frame).items():
+        typer.echo(
+            f"For your eyes only: the column {name!r} looks as if it said whose a row is, and one of its {values:,} values is in "
+            f"{most:,} rows. {method} would promise for one row, and protect somebody with several less. For a promise for one "
+            f"person with all rows say --person {name} --rows-per-person K, with K from what is publicly known.",
+            err=True,
+        )
+        if not yes and sys.stdin.isatty():
+            typer.confirm("Go on, with a promise for one row?", abort=True, err=True)
+        return
 
 
 def tell_verdict(estimator: Any, as_json: bool) -> None:

@@ -19,10 +19,14 @@ from understudy.cli.options import (
     EncodingOption,
     LedgerOption,
     OnlyOption,
+    PersonOption,
+    RowsPerPersonOption,
     SampleOption,
     SeparatorOption,
     SettingsOption,
     StrictOption,
+    YesOption,
+    ask_about_persons,
     look_ahead,
     make,
     progress_bar,
@@ -37,7 +41,12 @@ from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from understudy.release.preflight import PublicSizes
+    from understudy.tables import Schema
     from understudy.tables.mending import Mended
+    from understudy.tables.persons import Person
 
 METHODS = registry.names("generator", "table")
 
@@ -57,6 +66,8 @@ def synthesize(
     public_sample: SampleOption = None,
     drop: DropOption = None,
     only: OnlyOption = None,
+    person: PersonOption = None,
+    rows_per_person: RowsPerPersonOption = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
     ] = None,
@@ -86,6 +97,7 @@ def synthesize(
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
+    yes: YesOption = False,
     as_json: Json = False,
 ) -> None:
     """Make synthetic rows, a release folder and a certificate from a private table."""
@@ -98,6 +110,7 @@ def synthesize(
     from understudy.tables import Schema, check_table_path
     from understudy.tables.formats import with_text_options
     from understudy.tables.mending import mended
+    from understudy.tables.persons import left_out
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
@@ -113,10 +126,15 @@ def synthesize(
     entry = registry.get(method, "generator", "table")
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
-    table, described = read_chosen(data, described, target, drop, only, public_sample, strict=strict)
-    with_safe_delta(generator, delta, len(table.frame))
-    if look_ahead(entry, generator, table_sizes(table.frame, described, target), dry_run, as_json):
+    owner, whose = _whose(generator, described, person, rows_per_person, check)
+    table, described = read_chosen(
+        data, described, target, drop, only, public_sample, strict=strict, person=whose.get("person")
+    )
+    sizes = _with_records(generator, delta, table_sizes(table.frame, described, target), table.frame, owner)
+    if look_ahead(entry, generator, sizes, dry_run, as_json):
         return
+    if owner is None and generator.private:
+        ask_about_persons(table.frame, method, yes or as_json)
     held = None
     if check is not None:
         frame, held = hold_out(
@@ -126,7 +144,10 @@ def synthesize(
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     purpose = f"{method} {out.name}"
-    with spending_of(generator, purpose=purpose, ledger=ledger, dataset=dataset, workspace=kept, resume=resume) as run:
+    with spending_of(
+        generator, purpose=purpose, ledger=ledger, dataset=dataset, workspace=kept, resume=resume,
+        unit="row" if owner is None else "person",
+    ) as run:  # fmt: skip
         checking = None if check is None or held is None else Check(*held, run.budget, check)
         with progress_bar(method, not as_json) as tell:
             generator.fit(
@@ -138,6 +159,7 @@ def synthesize(
                 resume=resume,
                 typed=table.typed,
                 check=checking,
+                **whose,
                 progress=lambda at: tell(
                     at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
                 ),
@@ -157,6 +179,7 @@ def synthesize(
         folder,
         private,
         mended(table, generator.schema_, generator.certificate_.body["release"].get("not_learnt", ())),
+        None if owner is None else left_out(table.frame, owner),
         as_json,
     )
 
@@ -189,6 +212,29 @@ def sample(
         typer.echo(f"Wrote {rows:,} rows to {out}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
 
 
+def _whose(
+    generator: Any, schema: Schema | None, person: str | None, rows: int | None, check: float | None
+) -> tuple[Person | None, dict[str, Any]]:
+    """Whose rows are protected together, and how that is said to `fit`."""
+    owner = generator.whose(schema, person, rows)
+    if owner is not None and check is not None:
+        raise InputError("--check holds out rows, and does not go with --person. Leave one of them out.")
+    return owner, {} if owner is None else {"person": owner.column, "rows_per_person": owner.rows}
+
+
+def _with_records(
+    generator: Any, delta: float | None, sizes: PublicSizes, frame: pd.DataFrame, owner: Person | None
+) -> PublicSizes:
+    """Public sizes, and a delta that goes with them: of persons their number, and the most rows that they can have."""
+    from dataclasses import replace
+
+    from understudy.tables.persons import count_persons
+
+    persons = None if owner is None else count_persons(frame, owner)
+    with_safe_delta(generator, delta, sizes.rows if persons is None else persons)
+    return sizes if persons is None or owner is None else replace(sizes, rows=persons * owner.rows)
+
+
 def _remove(private: Path) -> None:
     import shutil
 
@@ -208,12 +254,16 @@ def _condition(text: str, schema: Any) -> tuple[str, Any]:
     return name, read_value(value)
 
 
-def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, unfit: Mended, as_json: bool) -> None:
+def _report(
+    generator: Any, out: Path, rows: int, folder: Path, private: Path, unfit: Mended, beyond: tuple[int, int] | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     certificate = generator.certificate_
     summary = {
         "method": generator.method,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
+        "unit": certificate.body["unit"],
         "rows": rows,
         "out": str(out),
         "release": str(folder),
@@ -226,7 +276,10 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, u
     judged = {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
     judged["check"] = certificate.body["release"].get("check")
     if as_json:
-        print_json({**summary, **judged, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
+        private_facts: dict[str, Any] = {"mended": unfit.to_dict()}
+        if beyond is not None:
+            private_facts["left_out"] = {"beyond_rows_per_person": beyond[0], "without_person": beyond[1]}
+        print_json({**summary, **judged, "private_to_the_data_holder": private_facts})
         return
     print_table(f"{generator.method}: {rows:,} synthetic rows", ["what", "value"], [[k, v] for k, v in summary.items()])
     if generator.interrupted_:
@@ -241,4 +294,5 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, u
         )
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)
-    tell_owner(*unfit.sentences())
+    words = ("rows are beyond those taken of their person", "rows name no person and were left out")
+    tell_owner(*unfit.sentences(), *(f"{n} {text}" for n, text in zip(beyond or (0, 0), words, strict=True) if n))

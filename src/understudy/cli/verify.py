@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -77,9 +78,14 @@ def verify(
             f"It builds on what was paid for before ({kinds}). Together: (epsilon, delta) = "
             f"({together['epsilon']:.6g}, {together['delta']:g})."
         )
-    typer.echo(f"Neighbours: {body['neighbours']}. Unit: {body['unit']}.")
+    typer.echo(f"Neighbours: {body['neighbours']}. Unit: {body['unit']}{_taken(body['release'])}.")
     if signed is not None:
         typer.echo(f"Signed with the key that you gave ({signed}).")
     elif (file / SIGNATURE).exists():
         typer.echo("There is a signature, which was not checked: say whose it should be with --key.")
     typer.echo("Assumed public: " + "; ".join(body["assumed_public"]) + ".")
+
+
+def _taken(release: Mapping[str, Any]) -> str:
+    most = release.get("rows_per_person")
+    return f" (of whom at most {most} rows were taken)" if type(most) is int else ""

@@ -45,6 +45,7 @@ from understudy.release.settings import Limit, one_of, or_none, positive, settin
 from understudy.tables import Coordinates, Encoder, Schema, validate_frame
 from understudy.tables.coordinates import RowChances
 from understudy.tables.io import as_frame
+from understudy.tables.persons import refuse_person
 from understudy.tables.validate import check_names
 
 UNSAFE_PUBLIC = "the student's rows were taken from the sensitive table: those rows are not protected"
@@ -145,6 +146,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
+        refuse_person(None if self.schema is None else self.schema.person, "PATE")
         if isinstance(self.estimator, str) and self.estimator != "network":
             raise InputError(f'`estimator` (={self.estimator!r}) must be a scikit-learn classifier or "network".')
         if self.sanitise is not None and self.aggregator == "lnmax":

@@ -28,21 +28,12 @@ from understudy.errors import InputError
 from understudy.privacy.accountant import compose
 from understudy.privacy.budget import Budget
 from understudy.privacy.events import DeltaEvent, Event, LaplaceEvent, NonPrivateEvent, from_json, to_json
-from understudy.privacy.persons import PERSON
 from understudy.privacy.sanitise import Sanitised
 from understudy.privacy.tradeoff import GaussianDP, TradeOff, trade_off
+from understudy.privacy.units import UNITS, always_public, neighbours_of, require_same_unit
 from understudy.untrusted import read_text, strict_json
 
 FORMAT = 1
-NEIGHBOURS = "one row replaced by an empty row that contributes nothing; the number of rows is public"
-PERSON_NEIGHBOURS = (
-    "all rows of one person replaced by nothing; the number of persons is public, the number of rows is not"
-)
-RECORDS = ("row", "image")
-"""Units that are each a name for one record."""
-UNITS = (*RECORDS, PERSON)
-ALWAYS_PUBLIC = "the number of rows"
-PERSONS_PUBLIC = "the number of persons"
 SYSTEM_NOISE, SEEDED_NOISE = "operating system", "fixed seed"
 LARGEST_FILE = 8 * 2**20
 # Equal events are one with a count: what is written here has some ten.
@@ -53,16 +44,6 @@ _LISTS = ("events", "assumed_public", "unsafe", "software", "release", "accounti
 def json_schema() -> dict[str, Any]:
     """The published JSON Schema of the format."""
     return json.loads(files("understudy.privacy").joinpath("certificate.schema.json").read_text("utf-8"))
-
-
-def neighbours_of(unit: str) -> str:
-    """The neighbouring relation of a promise for such a unit."""
-    return PERSON_NEIGHBOURS if unit == PERSON else NEIGHBOURS
-
-
-def always_public(unit: str) -> str:
-    """What every promise for such a unit assumes to be public."""
-    return PERSONS_PUBLIC if unit == PERSON else ALWAYS_PUBLIC
 
 
 @lru_cache(maxsize=1)
@@ -310,15 +291,6 @@ class Certificate:
         from understudy.privacy.verification import verify
 
         return verify(self)
-
-
-def require_same_unit(here: str, there: str, what: str) -> None:
-    """Refuse to add up promises for rows and for persons: a person's rows are several rows."""
-    if (here == PERSON) != (there == PERSON):
-        raise InputError(
-            f"this promise is for one {here}, and {what} for one {there}: what the two cost together is neither. Make both for "
-            "the same unit, or leave the other one out."
-        )
 
 
 def _promised(basis: str, events: Sequence[Event], epsilon: float, delta: float) -> tuple[Event, ...]:

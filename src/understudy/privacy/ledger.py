@@ -44,7 +44,7 @@ from understudy.privacy.ledger_file import LedgerFile, ledger_path
 from understudy.privacy.ledger_fold import expired, fold
 from understudy.privacy.ledger_run import Reservation, digest, entry_of, find, new_token, resume, shows, sweep
 from understudy.privacy.ledger_store import Book, Head, Lease, Store, append
-from understudy.privacy.persons import PERSON
+from understudy.privacy.units import PERSON
 
 __all__ = [
     "Allowance",

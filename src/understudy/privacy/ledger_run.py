@@ -26,7 +26,7 @@ from understudy.privacy.ledger_entries import (
 )
 from understudy.privacy.ledger_fold import fold
 from understudy.privacy.ledger_store import Book, Lease, Store, append
-from understudy.privacy.persons import PERSON
+from understudy.privacy.units import PERSON
 
 
 def new_token() -> str:

@@ -24,8 +24,6 @@ from understudy.privacy.events import check_count
 
 Ints = NDArray[np.int64]
 
-PERSON = "person"
-"""The unit of a promise for persons, beside those where a record is one row or one image."""
 GRID = 5040
 """Parts that one person has; a multiple of 1 to 10, so that up to ten rows lose nothing by rounding."""
 MOST_ROWS = 1000

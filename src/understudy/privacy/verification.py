@@ -34,7 +34,7 @@ import numpy as np
 
 from understudy.errors import InputError
 from understudy.privacy.accountant import compose, delta_left, merge, total_rdp
-from understudy.privacy.certificate import SEEDED_NOISE, UNITS, always_public, neighbours_of, require_same_unit
+from understudy.privacy.certificate import SEEDED_NOISE
 from understudy.privacy.events import (
     ConfidentGNMaxEvent,
     GaussianEvent,
@@ -43,6 +43,7 @@ from understudy.privacy.events import (
     SubsampledGaussianEvent,
 )
 from understudy.privacy.rdp import DEFAULT_ORDERS, epsilon_to_rdp, rdp_to_epsilon
+from understudy.privacy.units import UNITS, always_public, neighbours_of, require_same_unit
 from understudy.untrusted import damaged
 
 if TYPE_CHECKING:

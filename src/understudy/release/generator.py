@@ -18,8 +18,7 @@ import pandas as pd
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.checkpoints import Workspace
 from understudy.privacy import Budget, Sanitised
-from understudy.privacy.certificate import require_same_unit
-from understudy.privacy.persons import PERSON
+from understudy.privacy.units import PERSON, require_same_unit
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Progress, Run
 from understudy.release.estimator import Estimator, paid_before
@@ -140,7 +139,9 @@ class TableGenerator(Estimator):
         self._check_settings()
         frame, target = with_labels(frame, target)
         schema = Schema.of(schema)
-        owner = self._person(schema, person, rows_per_person, check)
+        owner = self.whose(schema, person, rows_per_person)
+        if owner is not None and check is not None:
+            raise InputError("a check on held-out rows is for one row; it does not go with `person`. Leave one out.")
         if ledger is not None or dataset is not None:
             if budget is not None:
                 raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
@@ -221,9 +222,7 @@ class TableGenerator(Estimator):
             )
         return self
 
-    def _person(
-        self, schema: Schema | None, column: str | None, rows: int | None, check: HeldOutCheck | None
-    ) -> Person | None:
+    def whose(self, schema: Schema | None, column: str | None = None, rows: int | None = None) -> Person | None:
         """Whose rows are protected together, from the arguments or the schema; what cannot be kept is refused."""
         person = None if schema is None else schema.person
         if column is not None or rows is not None:
@@ -242,10 +241,6 @@ class TableGenerator(Estimator):
             raise InputError(
                 f"method {self.method!r} promises for one row, and not yet for a person with several. Nothing was spent. "
                 "Use the method moments; or make one row of each person first, and leave --person out."
-            )
-        if check is not None:
-            raise InputError(
-                "a check on held-out rows is for one row; it does not go with `person`. Leave one of them out."
             )
         return person
 

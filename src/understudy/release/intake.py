@@ -26,7 +26,7 @@ from understudy.tables.coordinates import (
     read_column,
 )
 from understudy.tables.io import PrivateTable, Table, as_frame, column_of, read_private
-from understudy.tables.persons import ROWS, Person, Persons, gather, id_column
+from understudy.tables.persons import ROWS, Person, Persons, gather, id_column, refuse_person
 from understudy.tables.schema import SchemaLike
 from understudy.tables.written import as_read
 
@@ -123,6 +123,7 @@ def check_table(
     table that does not fit what is declared is refused, which tells something about its rows. Nothing is charged.
     """
     schema = Schema.of(schema)
+    refuse_person(None if schema is None else schema.person, "this method")
     table = as_read(without_aside(as_frame(frame, empty_allowed=empty_allowed), schema), schema)
     target = target if target is not None or schema is None else schema.target
     known = known_columns(table, schema, target)
@@ -172,7 +173,7 @@ def without_person(schema: Schema | None, person: Person) -> Schema | None:
     if not columns:
         return None
     goal = None if schema.target == person.column else schema.target
-    return replace(schema, columns=columns, aside=aside, target=goal)
+    return replace(schema, columns=columns, aside=aside, target=goal, person=None)
 
 
 def with_labels(frame: Table, target: Any) -> tuple[Table, str | None]:

@@ -7,10 +7,13 @@ ours; the levels and the hazards are the publication's. What a certificate canno
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from understudy.privacy import Certificate
 from understudy.privacy.events import Event, GaussianEvent, SmoothReleaseEvent, SubsampledGaussianEvent
+from understudy.privacy.units import PERSON
 from understudy.report.text import number
 from understudy.report.words import event_words
 
@@ -32,12 +35,7 @@ def checklist(certificate: Certificate) -> list[Point]:
     return [
         Point("Top", "Privacy parameters", _parameters(certificate)),
         Point("Top", "Unit of privacy", f"One {body['unit']}: {body['neighbours']}."),
-        Point(
-            "Top",
-            "Hazard: one person, several records",
-            f"The promise is for one {body['unit']}. Does nobody have more than one in the table?",
-            answered=False,
-        ),
+        _several_records(body),
         Point("Middle", "Algorithms", f"{', '.join(names) or 'None'}; listed with their noise under the budget."),
         Point("Middle", "Composition", _composition(body["accounting"]["basis"])),
         Point("Middle", "Hazard: unprotected quantities", f"Taken as public: {'; '.join(body['assumed_public'])}."),
@@ -71,6 +69,16 @@ def checklist(certificate: Certificate) -> list[Point]:
             answered=False,
         ),
     ]
+
+
+def _several_records(body: Mapping[str, Any]) -> Point:
+    hazard = "Hazard: one person, several records"
+    if body["unit"] == PERSON:
+        most = body["release"].get("rows_per_person")
+        taken = f", of whom at most {most} rows were taken" if type(most) is int else ""
+        return Point("Top", hazard, f"The promise is for one person with all of their rows{taken}.")
+    said = f"The promise is for one {body['unit']}. Does nobody have more than one in the table?"
+    return Point("Top", hazard, said, answered=False)
 
 
 def _parameters(certificate: Certificate) -> str:

@@ -16,6 +16,7 @@ from understudy.privacy.accountant import compose, delta_left, total_rdp
 from understudy.privacy.events import Event, LaplaceEvent, LNMaxEvent, NonPrivateEvent
 from understudy.privacy.rdp import DEFAULT_ORDERS, rdp_to_epsilon
 from understudy.privacy.tradeoff import TradeOff, trade_off
+from understudy.privacy.units import require_same_unit
 from understudy.release.bundle import read_bundle
 from understudy.tables import Schema
 
@@ -93,6 +94,9 @@ class Total:
 
 def total(releases: Sequence[Release]) -> Total:
     """All events composed, not the epsilons of the certificates added up; releases that cost nothing more left out."""
+    for release in releases[1:]:
+        units = str(releases[0].certificate.body["unit"]), str(release.certificate.body["unit"])
+        require_same_unit(*units, f"that of {release.path.name} is")
     paid = _once([r.certificate for r, nothing in zip(releases, free(releases), strict=True) if not nothing])
     delta = min(1.0, math.fsum(c.delta for c in paid))
     added = math.fsum(c.epsilon for c in paid) if all(math.isfinite(c.epsilon) for c in paid) else math.inf

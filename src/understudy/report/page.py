@@ -15,6 +15,7 @@ from markupsafe import Markup
 from understudy._version import __version__
 from understudy.errors import InputError
 from understudy.files import check_writable, write_text
+from understudy.privacy.units import PERSON
 from understudy.release.verdict import Verdict
 from understudy.report import figures, words
 from understudy.report.checklist import checklist
@@ -93,12 +94,14 @@ def render(sources: Sources) -> str:
 
 
 def _described_table(sources: Sources, releases: Sequence[Release]) -> dict[str, Any]:
-    """The name and the number of rows of the sensitive table, as far as anybody said them."""
+    """The name and the number of rows, or of persons, of the sensitive table, as far as anybody said them."""
     name = sources.name or sources.dataset
-    said = {release.facts.get("rows") for release in releases}
+    what = "persons" if any(release.certificate.body["unit"] == PERSON for release in releases) else "rows"
+    said = {release.facts.get(what) for release in releases}
     rows = said.pop() if len(said) == 1 else None
-    rows = sources.rows if sources.rows is not None else rows
-    return {"name": shown(name) if name else None, "rows": f"{rows:,}" if type(rows) is int and rows > 0 else None}
+    rows = sources.rows if sources.rows is not None and what == "rows" else rows
+    size = f"{rows:,} {what}" if type(rows) is int and rows > 0 else None
+    return {"name": shown(name) if name else None, "size": size}
 
 
 def _verdicts(releases: Sequence[Release]) -> list[dict[str, Any]]:
@@ -218,6 +221,9 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
         "several": [(rows, odds.for_rows(rows)) for rows in (2, 5)],
         "public": public,
         "units": units,
+        "yours": "rows, all of them," if PERSON in units else units[0],
+        "persons": PERSON in units,
+        "taken": _taken(releases),
         "neighbours": sorted({r.certificate.body["neighbours"] for r in releases}),
         "void": [shown(r.problem, 300) for r in broken],
         "none": math.isinf(epsilon),
@@ -225,11 +231,18 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
     }
 
 
+def _taken(releases: Sequence[Release]) -> int | None:
+    """The most rows of one person that any of the releases took."""
+    said = [release.facts.get("rows_per_person") for release in releases]
+    return max((most for most in said if type(most) is int), default=None)
+
+
 def _release(release: Release, nothing: bool) -> dict[str, Any]:
     certificate = release.certificate
+    record = PERSON if certificate.body["unit"] == PERSON else "row"
     rows = [
         {"name": name, "sentence": sentence, "share": share, "part": i % 6}
-        for i, (name, sentence, share) in enumerate(words.spending_words(shares(certificate)))
+        for i, (name, sentence, share) in enumerate(words.spending_words(shares(certificate), record))
     ]
     label = "Shares of the cost: " + ", ".join(f"{r['name']} {percent(r['share'])}" for r in rows)
     body = certificate.body

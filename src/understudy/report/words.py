@@ -46,8 +46,8 @@ def release_words(kind: str, method: str = "") -> tuple[str, str, str]:
     return _KINDS.get(kind, f"a release of kind “{shown(kind, 40)}”"), shown(method, 40), ""
 
 
-def event_words(event: Event) -> tuple[str, str]:
-    """A short name and a sentence for one event of a certificate."""
+def event_words(event: Event, record: str = "row") -> tuple[str, str]:
+    """A short name and a sentence for one event of a certificate whose promise is for one such record."""
     match event:
         case LaplaceEvent():
             return "Noisy counts", f"{_times(event.count)} with Laplace noise, ε = {number(event.epsilon)} each."
@@ -55,7 +55,7 @@ def event_words(event: Event) -> tuple[str, str]:
             return (
                 "Noisy statistics",
                 f"{_times(event.count)} with Gaussian noise {number(event.noise_multiplier)} times as large as the most "
-                "that one row can change.",
+                f"that one {record} can change.",
             )
         case LNMaxEvent():
             return (
@@ -76,8 +76,8 @@ def event_words(event: Event) -> tuple[str, str]:
         case SubsampledGaussianEvent():
             return (
                 "Learning steps",
-                f"{event.steps:,} steps, each on a random {event.sampling_rate:.3%} of the rows, with Gaussian noise "
-                f"{number(event.noise_multiplier)} times as large as one row’s clipped share.",
+                f"{event.steps:,} steps, each on a random {event.sampling_rate:.3%} of the {record}s, with Gaussian noise "
+                f"{number(event.noise_multiplier)} times as large as one {record}’s clipped share.",
             )
         case SmoothReleaseEvent():
             return "The data-dependent ε itself", f"Released once with noise (β = {number(event.beta)})."
@@ -87,19 +87,19 @@ def event_words(event: Event) -> tuple[str, str]:
             return "Not private", f"{shown(event.reason, 200)}."
 
 
-def spending_words(spent: Sequence[Share]) -> list[tuple[str, str, float]]:
+def spending_words(spent: Sequence[Share], record: str = "row") -> list[tuple[str, str, float]]:
     """Name, sentence and share of each event; where a method has many noisy statistics they are told as one."""
     statistics = [one for one in spent if isinstance(one.event, GaussianEvent)]
     if len(statistics) <= _FEW:
-        return _longest([(*event_words(one.event), one.share) for one in spent])
+        return _longest([(*event_words(one.event, record), one.share) for one in spent])
     noise = [one.event.noise_multiplier for one in statistics if isinstance(one.event, GaussianEvent)]
     sentence = (
         f"{len(statistics)} kinds of statistics, each released once, with Gaussian noise {number(min(noise))} to "
-        f"{number(max(noise))} times as large as the most that one row can change."
+        f"{number(max(noise))} times as large as the most that one {record} can change."
     )
     told = ("Noisy statistics", sentence, round(sum(one.share for one in statistics), 12))
     others = [one for one in spent if not isinstance(one.event, GaussianEvent)]
-    return _longest([told, *((*event_words(one.event), one.share) for one in others)])
+    return _longest([told, *((*event_words(one.event, record), one.share) for one in others)])
 
 
 def _longest(told: list[tuple[str, str, float]]) -> list[tuple[str, str, float]]:

@@ -21,6 +21,9 @@ from understudy.wording import did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
+# So many values, and such a part of the rows, make a column whose equal values stand together look like an id.
+_MANY, _SHARE = 20, 0.1
+
 ROWS = "rows of this person"
 """The column that holds how many rows a person has, while a table is learnt from."""
 
@@ -111,12 +114,58 @@ def _persons(ids: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return np.append(numbers, -1)[places], np.asarray(names, dtype=object)
 
 
+def refuse_person(person: Person | None, what: str) -> None:
+    """Refuse to go on row by row where a schema says that a person has several rows. Nothing is spent by then."""
+    if person is not None:
+        raise InputError(
+            f"the schema says that one person has several rows ({person.column!r}), and {what} promises for one row alone. Nothing "
+            "was spent. Use `understudy synthesize` with the method moments; or take `person` out of the schema, and know that "
+            "somebody with several rows is protected less."
+        )
+
+
+def repeating_ids(frame: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """Private, for the owner's eyes: columns that look as if they said whose a row is, with their values and the most rows of one.
+
+    By its name, or because equal values stand together and are many; and some value is there more than once.
+    """
+    from understudy.tables.hints import hint_for
+    from understudy.tables.io import column_of
+
+    found: dict[str, tuple[int, int]] = {}
+    for name in map(str, frame.columns):
+        hint = hint_for(name)
+        if hint is None and column_of(frame, name).dtype.kind in "fbM":
+            continue
+        places, values = _persons(column_of(frame, name))
+        known = places[places >= 0]
+        most = int(np.bincount(known).max()) if len(known) else 0
+        if most < 2 or len(values) < 2:
+            continue
+        together = np.count_nonzero(np.diff(known)) + 1 == len(values) >= max(_MANY, _SHARE * len(known))
+        if (hint is not None and hint.kind == "id") or (together and np.mean(np.bincount(known) > 1) > _SHARE):
+            found[name] = len(values), most
+    return found
+
+
 def _ranks(sorted_owner: np.ndarray) -> np.ndarray:
     """The place of each entry among those of its group, where groups stand together."""
     if not len(sorted_owner):
         return np.zeros(0, dtype=np.int64)
     starts = np.flatnonzero(np.concatenate([[True], sorted_owner[1:] != sorted_owner[:-1]]))
     return np.arange(len(sorted_owner)) - np.repeat(starts, np.diff(np.append(starts, len(sorted_owner))))
+
+
+def count_persons(frame: pd.DataFrame, person: Person) -> int:
+    """How many persons there are, which is public."""
+    return len(_persons(id_column(frame, person))[1])
+
+
+def left_out(frame: pd.DataFrame, person: Person) -> tuple[int, int]:
+    """Private, for the owner's eyes: how many rows are beyond those that are taken of their person, and how many have no id."""
+    owner = _persons(id_column(frame, person))[0]
+    each = np.bincount(owner[owner >= 0])
+    return int(np.maximum(each - person.rows, 0).sum()), int(np.count_nonzero(owner < 0))
 
 
 def id_column(frame: pd.DataFrame, person: Person) -> pd.Series:

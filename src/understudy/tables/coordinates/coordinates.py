@@ -21,7 +21,7 @@ from understudy.tables.coordinates.plan import DELTA_SHARE, Plan, plan_at, plan_
 from understudy.tables.coordinates.release import describe, describe_public
 from understudy.tables.coordinates.rows import read_column, write_column
 from understudy.tables.io import Table, as_frame, column_of
-from understudy.tables.persons import Persons
+from understudy.tables.persons import Persons, refuse_person
 from understudy.tables.schema import Schema
 from understudy.wording import did_you_mean, listed
 
@@ -80,6 +80,7 @@ class Coordinates:
         - `typed`: whether the types of text columns are declared; false for a file without types.
         - `persons`: whose each row is, where a record is a person with several rows; then their number is what is public.
         """
+        refuse_person(schema.person if schema is not None and persons is None else None, "this look")
         private = as_frame(frame, empty_allowed=True)
         known = known_columns(private, schema, target, typed=typed)
         free = public_columns(public_sample, known, schema, target)

@@ -1,0 +1,153 @@
+"""Persons on the command line: `--person`, what is asked, refused and written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from understudy import load
+from understudy.audit.worlds import SCHEMA, visits
+from understudy.cli.app import main
+from understudy.errors import InputError
+from understudy.methods.moments import MomentsGenerator
+from understudy.privacy import Certificate
+from understudy.tables import read_table
+from understudy.tables.persons import Person
+
+QUICK = ("--target", "sick", "--set", "model=gaussian", "--rows", 50)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("visits")
+    visits(300).rename(columns={"who": "patient_id"}).to_csv(folder / "visits.csv", index=False)
+    SCHEMA.write(folder / "schema.yaml")
+    return folder / "visits.csv"
+
+
+def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
+    code = 0
+    try:
+        main([str(a) for a in args])
+    except SystemExit as error:
+        code = int(error.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_promise_for_persons_from_the_table_to_the_ledger(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    book, out = tmp_path / "ledger.db", tmp_path / "out.csv"
+    run(capsys, "ledger", "init", book, "--dataset", "clinic", "--epsilon", 9, "--delta", "1e-3")
+    given = ("--ledger", book, "--dataset", "clinic")
+    code, text, err = run(
+        capsys,
+        "synthesize",
+        table,
+        "--out",
+        out,
+        *QUICK,
+        "--person",
+        "patient_id",
+        "--rows-per-person",
+        4,
+        *given,
+        "--json",
+    )
+    assert code == 0, err
+    said = json.loads(text)
+    assert said["unit"] == "person"
+    assert "looks as if" not in err
+    assert said["private_to_the_data_holder"]["left_out"]["beyond_rows_per_person"] > 0
+    assert list(read_table(out).columns) == ["age", "dose", "ward", "sick"]
+    certificate = Certificate.load(said["certificate"])
+    assert certificate.verify() <= 1
+    assert certificate.body["release"]["persons"] == 300
+    assert "rows" not in certificate.body["release"]
+    assert certificate.body["assumed_public"][0] == "the number of persons"
+    assert len(load(said["release"]).sample(20)) == 20
+    _, text, _ = run(capsys, "verify", said["release"])
+    assert "Unit: person (of whom at most 4 rows were taken)" in " ".join(text.split())
+    _, text, _ = run(capsys, "ledger", "show", book, "--json")
+    assert '"unit": "person"' in text
+    # A run for rows on the same data is another thing.
+    code, _, err = run(capsys, "synthesize", table, "--out", tmp_path / "b.csv", *QUICK, *given)
+    assert code == 2
+    assert "do not add up to a promise for either. Nothing was reserved" in err
+
+
+def test_an_id_that_repeats_is_asked_about_before_anything_is_spent(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.csv"
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: (_ for _ in ()).throw(SystemExit(1)))
+    code, _, err = run(capsys, "synthesize", table, "--out", out, *QUICK)
+    assert code == 1
+    assert "'patient_id' looks as if it said whose a row is, and one of its 300 values is in 6 rows" in err
+    assert not out.exists()
+    assert run(capsys, "synthesize", table, "--out", out, *QUICK, "--yes")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--person", "patient_id"), "belong together"),
+        (("--rows-per-person", 3), "belong together"),
+        (("--person", "patient", "--rows-per-person", 3), "no column 'patient'"),
+        (("--person", "sick", "--rows-per-person", 3), "cannot be the target"),
+        (("--person", "patient_id", "--rows-per-person", 0), "a whole number from 1 on"),
+        (("--person", "patient_id", "--rows-per-person", 3, "--check", 0.1), "does not go with --person"),
+        (("--person", "patient_id", "--rows-per-person", 3, "--method", "dpgan"), "one row, and not yet for a person"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], given: tuple[object, ...], message: str
+) -> None:
+    code, _, err = run(capsys, "synthesize", table, "--out", tmp_path / "o.csv", "--target", "sick", *given)
+    assert code == 2
+    assert message in " ".join(err.split())
+
+
+def test_a_schema_that_says_persons_is_kept_to_or_refused(table: Path, tmp_path: Path) -> None:
+    frame = read_table(table)
+    from dataclasses import replace
+
+    said = replace(SCHEMA, person=Person("patient_id", 4))
+    made = MomentsGenerator(2.0, random_state=0, model="gaussian").fit(frame, schema=said)
+    assert made.certificate_.body["unit"] == "person"
+    assert made.certificate_.body["release"]["rows_per_person"] == 4
+    from understudy import PATEClassifier
+
+    with pytest.raises(InputError, match="promises for one row alone"):
+        PATEClassifier(schema=said).fit(frame.drop(columns="sick"), frame["sick"])
+
+
+def test_a_schema_bought_for_rows_is_no_ground_for_a_promise_for_persons(table: Path) -> None:
+    from understudy.privacy import Budget, GaussianEvent
+
+    budget = Budget(1.0, 1e-6)
+    budget.charge(GaussianEvent(10.0))
+    bought = Certificate.from_budget(budget, release={"kind": "schema"}).to_json()
+    schema = type(SCHEMA)(SCHEMA.columns, SCHEMA.target, bought)
+    with pytest.raises(InputError, match="the schema was bought for one row"):
+        MomentsGenerator(1.0).fit(read_table(table), schema=schema, person="patient_id", rows_per_person=4)
+
+
+def test_rows_are_as_common_as_in_the_table_and_not_as_their_persons_are() -> None:
+    """Who is sick has six rows, who is not has one: one person in five is sick, and six rows in ten are."""
+    import numpy as np
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    sick = np.arange(3000) % 5 == 0
+    each = np.where(sick, 6, 1)
+    frame = pd.DataFrame({"id": np.repeat(np.arange(3000), each), "sick": np.repeat(sick, each)})
+    frame["dose"] = rng.normal(frame["sick"] * 2.0, 1.0).round(2)
+    made = MomentsGenerator(4.0, 1e-6, random_state=0, unsafe_noise_seed=0)
+    made.fit(frame, "sick", person="id", rows_per_person=6)
+    assert made.sample(4000, random_state=1)["sick"].mean() == pytest.approx(0.6, abs=0.05)
+    assert made.model_.draw(4000, {}, rng)["sick"].mean() == pytest.approx(0.2, abs=0.03)
