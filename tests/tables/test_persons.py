@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,12 +17,12 @@ from understudy.tables.persons import Person, Persons, count_persons, gather, le
 K = 3
 
 
-def _ids(seed: int = 0) -> pd.Series:
+def _ids(seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
     return pd.Series(rng.permutation(np.repeat([f"p{i}" for i in range(60)], rng.integers(1, 8, 60))))
 
 
-def _taken(ids: pd.Series, present: np.ndarray) -> dict[tuple[str, int], tuple[np.uint64, float]]:
+def _taken(ids: Any, present: np.ndarray) -> dict[tuple[str, int], tuple[np.uint64, float]]:
     """Of each row that is taken (by its person and place in the table) its key and a draw."""
     at, persons = gather(ids, present, Person("id", K), 7)
     draws = KeyedChances(persons.keys, 3).random(len(at))
