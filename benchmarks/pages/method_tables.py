@@ -280,10 +280,33 @@ def any_table(summary: Sequence[Row]) -> list[str]:
     return _table(heads, rows)
 
 
+# ---- persons ----
+
+
+def persons(summary: Sequence[Row]) -> list[str]:
+    """A line for each table: what rows of each way are worth, and how far their columns are from the real ones."""
+    rows: list[list[str]] = []
+    for ours in select(summary, way="person"):
+        ways = {row["way"]: row for row in select(summary, table=ours["table"])}
+        scores = [f"{ways[way]['auroc']:.3f}" for way in ("person", "naive", "row", "real rows")]
+        away = [f"{ways[way]['distance']:.3f}" for way in ("person", "naive", "row")]
+        scores[0], away[0] = f"**{scores[0]}**", f"**{away[0]}**"
+        sizes = [
+            f"{ours['persons']:,.0f}",
+            f"{ours['rows']:,.0f}",
+            f"{ours['rows_per_person']}",
+            f"{ours['epsilon']:g}",
+        ]
+        rows.append([ours["table"], *sizes, *scores, *away])
+    heads = ["table", "persons", "rows", "K", "ε", "AUROC: person", "naive", "row", "real rows"]
+    return _table([*heads, "distance: person", "naive", "row"], rows)
+
+
 # Page -> mark -> the result, its table, and what makes lines of it.
 PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
     "audits": {"audits": ("audit", "summary", audits)},
     "guides/verdict": {"verdict": ("verdict", "summary", verdict_table)},
+    "guides/persons": {"persons": ("persons", "summary", persons)},
     "guides/any-table": {"any table": ("any-table", "summary", any_table)},
     "methods/moments": {"moments": ("moments", "summary", moments_table)},
     **{

@@ -19,6 +19,9 @@ from understudy.privacy import Budget
 EPSILON, DELTA = 2.0, 1e-5
 WAYS = {
     "moments": [{"model": "gaussian"}, {"model": "tables"}, {"model": "both"}],
+    "pategan": [{"teachers": 40}],
+    "gpate": [{"teachers": 40}],
+    "dpgan": [{"batch": 100}],
 }
 
 
@@ -41,7 +44,7 @@ def ways() -> list[Any]:
     return [
         pytest.param(entry, settings, id="-".join([entry.name, *map(str, settings.values())]))
         for entry in registry.entries()
-        if getattr(entry.load(), "takes_persons", False)
+        if getattr(entry.load(), "takes_persons", None)
         for settings in WAYS.get(entry.name, [{}])
     ]
 
@@ -52,12 +55,18 @@ def test_with_the_same_answers_other_persons_give_the_same_release(entry: regist
     assert run.differences == ()
 
 
-@pytest.mark.parametrize(
-    ("planted", "schema"),
-    [(worlds.with_extreme_person, worlds.SCHEMA), (worlds.with_scattered_person, None)],
-    ids=["extreme", "scattered"],
-)
-@pytest.mark.parametrize(("entry", "settings"), ways())
+def neighbourhoods() -> list[Any]:
+    """Persons far out; and, of moments, such as are scattered, in a table without a schema."""
+    worst = [pytest.param(*way.values, worlds.with_extreme_person, worlds.SCHEMA, id=way.id) for way in ways()]
+    scattered = [
+        pytest.param(*way.values, worlds.with_scattered_person, None, id=f"{way.id}-scattered")
+        for way in ways()
+        if way.values[0].name == "moments"
+    ]
+    return worst + scattered
+
+
+@pytest.mark.parametrize(("entry", "settings", "planted", "schema"), neighbourhoods())
 def test_a_person_moves_the_gate_by_no_more_than_was_paid(
     entry: registry.Entry, settings: Any, planted: Any, schema: Any
 ) -> None:

@@ -101,7 +101,7 @@ def test_an_id_that_repeats_is_asked_about_before_anything_is_spent(
         (("--person", "sick", "--rows-per-person", 3), "cannot be the target"),
         (("--person", "patient_id", "--rows-per-person", 0), "a whole number from 1 on"),
         (("--person", "patient_id", "--rows-per-person", 3, "--check", 0.1), "does not go with --person"),
-        (("--person", "patient_id", "--rows-per-person", 3, "--method", "dpgan"), "one row, and not yet for a person"),
+        (("--person", "patient_id", "--rows-per-person", 3, "--method", "gan"), "one row, and not yet for a person"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(
@@ -152,3 +152,28 @@ def test_rows_are_as_common_as_in_the_table_and_not_as_their_persons_are() -> No
     rows, persons = made.sample(4000, random_state=1), made.model_.draw(4000, {}, rng)
     assert np.mean(rows["sick"].to_numpy()) == pytest.approx(0.6, abs=0.05)
     assert np.mean(persons["sick"].to_numpy()) == pytest.approx(0.2, abs=0.03)
+
+
+def test_an_audit_of_a_table_of_persons_hides_a_person(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from dataclasses import replace
+
+    said = tmp_path / "schema.yaml"
+    replace(SCHEMA, person=Person("patient_id", 4)).write(said)
+    given = ("--schema", said, "--method", "moments", "--set", "model=gaussian", "--json")
+    code, text, err = run(capsys, "audit", table, *given, "--attack", "ratio")
+    assert code == 0, err
+    assert 0.05 < json.loads(text)["methods"]["moments"]["ratio"]["worst"] <= 1
+    code, text, err = run(capsys, "audit", table, *given, "--fits", 1)
+    assert code == 2
+    assert "promises for one row alone" in text + err
+
+
+def test_a_plan_says_what_so_many_rows_of_a_person_cost(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--data", table.with_name("schema.yaml"), "--rows", 3000, "--epsilon", 1, "--rows-per-person", 7)
+    _, text, _ = run(capsys, "plan", *given, "--json")
+    found = json.loads(text)["persons"]
+    assert found["with_one_row"] < found["noise_on_a_count"] < 1.1 * found["with_one_row"]
+    assert found["every_row_whole"] == pytest.approx(7 * found["with_one_row"])
+    assert "Persons: 3,000, with at most 7 rows each" in " ".join(run(capsys, "plan", *given)[1].split())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import understudy.learn
 from understudy.errors import InputError
-from understudy.learn.partition import Shards, shards
+from understudy.learn.partition import Shards, shards, shards_by_key
 
 
 @st.composite
@@ -121,3 +121,15 @@ def test_this_room_imports_no_other_room() -> None:
             modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             ours = [name for name in modules if name.startswith("understudy")]
             assert all(name.startswith(("understudy.learn", "understudy.errors")) for name in ours), (file.name, ours)
+
+
+def test_groups_are_dealt_whole_by_their_own_keys() -> None:
+    keys = np.random.default_rng(0).integers(0, 2**63, 50).astype(np.uint64)
+    dealt = shards_by_key(keys, 3, 7)
+    owner = dealt.owner().reshape(50, 3)
+    assert (owner == owner[:, :1]).all()
+    assert (owner >= 0).all()
+    # A group that goes moves no other.
+    without = shards_by_key(np.delete(keys, 20), 3, 7).owner().reshape(49, 3)
+    assert (without == np.delete(owner, 20, axis=0)).all()
+    assert shards_by_key(keys[:2], 2, 40).teachers == 40  # most of them idle

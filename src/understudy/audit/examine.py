@@ -13,12 +13,14 @@ from understudy.audit.bounds import CONFIDENCE
 from understudy.audit.canaries import Attack, canaries
 from understudy.audit.claims import Claim
 from understudy.audit.one_run import OneRun, one_run
-from understudy.audit.planting import blanked, plant, random_rows, with_some, worst
+from understudy.audit.planting import blanked, blanked_person, plant, plant_person, random_rows, with_some, worst
 from understudy.audit.ratio import Ratio, ratio
 from understudy.audit.replay import Fit, replay
 from understudy.audit.statistics import closeness
 from understudy.errors import InputError
+from understudy.release.intake import without_person
 from understudy.tables import Schema
+from understudy.tables.persons import Person, id_column, refuse_person
 
 Trial = Literal["replay", "ratio", "canaries"]
 TRIALS: tuple[Trial, ...] = ("replay", "ratio", "canaries")
@@ -94,10 +96,35 @@ def document(audits: Sequence[Audit], *, command: str | None = None) -> dict[str
 
 
 def pair(frame: pd.DataFrame, schema: Schema, record: int | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Private. A table with a canary and its neighbour without: the worst record as the first row, or a chosen row."""
+    """Private. A table with a canary and its neighbour without: the worst record as the first row, or a chosen row.
+
+    Where the schema says whose a row is, the canary is a person: the first, with as many of the worst rows as are taken, or whose
+    the chosen row is.
+    """
+    if schema.person is not None:
+        return _persons(frame, schema, schema.person, record)
     known: Any = frame[list(schema.names)]
     here = plant(known, worst(schema), 0) if record is None else known
     return here, blanked(here, 0 if record is None else record)
+
+
+def _persons(
+    frame: pd.DataFrame, schema: Schema, person: Person, record: int | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    who = id_column(frame, person).iloc[record or 0]
+    columns = _columns(schema, person)
+    known: Any = frame[[*columns.names, person.column]]
+    if record is None:
+        known = plant_person(known, [worst(columns)] * person.rows, person.column, who)
+    return known, blanked_person(known, person.column, who)
+
+
+def _columns(schema: Schema, person: Person) -> Schema:
+    """What is learnt of: all but whose a row is."""
+    columns = without_person(schema, person)
+    if columns is None:
+        raise InputError(f"the schema has no column beside {person.column!r}: there is nothing to audit.")
+    return columns
 
 
 def examine(
@@ -138,7 +165,10 @@ def examine(
 
 def another(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """Public: a table as long as this one that has nothing else in common with it but the schema."""
-    return random_rows(schema, len(frame), seed=1)
+    if schema.person is None:
+        return random_rows(schema, len(frame), seed=1)
+    made = random_rows(_columns(schema, schema.person), len(frame), seed=1)
+    return made.assign(**{schema.person.column: frame[schema.person.column].to_numpy()[::-1]})
 
 
 def single(
@@ -155,6 +185,7 @@ def single(
     tell: Tell | None = None,
 ) -> Audit:
     """Touches private data: as `examine`, but the canaries are many, a tenth of the rows, in one fit."""
+    refuse_person(schema.person, "an audit of a single fit")
     number = max(10, min(1000, len(here) // 10))
     records = random_rows(schema, number, seed=2, corners=True)
     run, promised = one_run(

@@ -49,6 +49,12 @@ def plan(
     rarest: Annotated[
         float | None, typer.Option(help="With --data: the share of the rarest class, where it is publicly known.")
     ] = None,
+    rows_per_person: Annotated[
+        int | None,
+        typer.Option(
+            help="With --data: --rows are persons, of whom at most so many rows are taken. What that costs and loses."
+        ),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write epsilon against queries to this SVG file.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -63,13 +69,14 @@ def plan(
             public_rows,
             rarest,
             target,
+            rows_per_person,
             [name for name, value in given.items() if value is not None],
             as_json,
         )
         return
-    if not rows is public_rows is rarest is target is None:
+    if not rows is public_rows is rarest is target is rows_per_person is None:
         raise InputError(
-            "--rows, --public-rows, --rarest and --target go with --data, which asks for a recommendation."
+            "--rows, --rows-per-person, --public-rows, --rarest and --target go with --data, which asks for a recommendation."
         )
     from understudy.privacy.plan import NOISE_NAMES, Family
     from understudy.privacy.plan import plan as make_plan
@@ -105,15 +112,16 @@ def plan(
 
 def _advise(
     data: Path, rows: int | None, epsilon: float | None, delta: float | None, public_rows: int | None,
-    rarest: float | None, target: str | None, other: list[str], as_json: bool,
+    rarest: float | None, target: str | None, each: int | None, other: list[str], as_json: bool,
 ) -> None:  # fmt: skip
     from understudy.methods.choosing import read_and_advise
 
     if other:
         raise InputError(f"{other[0]} plans one mechanism and does not go with --data, which chooses for you.")
     advice = read_and_advise(data, rows, epsilon, delta, public_rows, rarest, target)
+    persons = None if each is None else _persons(each, advice.facts.rows, advice.facts.epsilon, advice.facts.delta)
     if as_json:
-        print_json(advice.to_json())
+        print_json(advice.to_json() | ({} if persons is None else {"persons": persons}))
         return
     print_table(
         f"{advice.facts.rows:,} rows, {advice.facts.columns} columns ({advice.facts.width} encoded), "
@@ -129,9 +137,31 @@ def _advise(
         )
     else:
         typer.echo("Coordinates: none are bought; the schema says what is needed, and so few rows would not tell more.")
+    if persons is not None:
+        typer.echo(
+            f"Persons: {persons['persons']:,}, with at most {each} rows each. Noise {persons['noise_on_a_count']:.4g} on a count that takes the whole "
+            f"budget; with one row a person {persons['with_one_row']:.4g}, with every row counted whole {persons['every_row_whole']:.4g}. Rows beyond "
+            f"{each} of a person are left out, and of the others rounding loses at most {persons['lost_to_rounding']:.2%}."
+        )
     if advice.measured is not None:
         typer.echo(advice.measured.said())
     for warning in advice.warnings:
         typer.echo(f"Warning: {warning}")
     typer.echo(f"Recommended: {advice.recommended.method}.")
     typer.echo(f"  {advice.recommended.command}")
+
+
+def _persons(each: int, persons: int, epsilon: float, delta: float) -> dict[str, float]:
+    """What follows from taking so many rows of a person, from public numbers alone."""
+    from understudy.privacy.persons import grid_of, noise_on_a_count
+
+    grid, noise, alone = grid_of(each), noise_on_a_count(each, epsilon, delta), noise_on_a_count(1, epsilon, delta)
+    lost = max((grid % k) / grid for k in range(1, each + 1)) if each > 1 else 0.0
+    return {
+        "persons": persons,
+        "rows_per_person": each,
+        "noise_on_a_count": noise,
+        "with_one_row": alone,
+        "every_row_whole": each * alone,
+        "lost_to_rounding": lost,
+    }

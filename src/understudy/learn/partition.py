@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, UInt
 
 from understudy.errors import InputError
 
@@ -26,6 +26,8 @@ class Shards:
 
     index: Int[np.ndarray, "teachers width"]
     rows: int
+    idle: bool = False
+    """Whether a teacher may have no rows: where chance deals, one may be left with none."""
 
     def __post_init__(self) -> None:
         index = np.array(self.index, dtype=np.int64)
@@ -49,7 +51,7 @@ class Shards:
                 f"Row {row} is in {uses[row]} slots (teachers {holders}). Every row must belong to one teacher at "
                 "most, once: otherwise a single row moves more than one vote."
             )
-        if not np.all((index < self.rows).any(axis=1)):
+        if not self.idle and not np.all((index < self.rows).any(axis=1)):
             idle = int(np.argmin((index < self.rows).any(axis=1)))
             raise InputError(f"Teacher {idle} has no rows. Give every teacher at least one, or leave the teacher out.")
         index.setflags(write=False)
@@ -105,3 +107,18 @@ def shards(n_rows: int, teachers: int, *, seed: int) -> Shards:
     dealt = np.full(width * teachers, n_rows, dtype=np.int64)
     dealt[:n_rows] = np.random.default_rng(seed).permutation(n_rows)
     return Shards(index=dealt.reshape(width, teachers).T, rows=n_rows)
+
+
+def shards_by_key(keys: UInt[np.ndarray, " groups"], each: int, teachers: int) -> Shards:
+    """Deal groups of `each` row positions, one after the other, whole: each to the teacher that its own key says.
+
+    A group's key depends on nothing but the group's name, so no other group moves it: not even one that comes or goes.
+    """
+    if teachers < 1:
+        raise InputError(f"`teachers` (={teachers}) must be at least 1.")
+    owner = (keys % np.uint64(teachers)).astype(np.int64)
+    held = [np.flatnonzero(owner == teacher) for teacher in range(teachers)]
+    index = np.full((teachers, max(*map(len, held), 1) * each), len(keys) * each, dtype=np.int64)
+    for teacher, groups in enumerate(held):
+        index[teacher, : len(groups) * each] = (groups[:, None] * each + np.arange(each)).ravel()
+    return Shards(index=index, rows=len(keys) * each, idle=True)

@@ -170,7 +170,7 @@ class AdversarialGenerator(TableGenerator):
         coordinates = rows.coordinates or self._coordinates(rows)
         space = RecordSpace(coordinates)
         own = space.records(rows.frame, rows.chances(7))
-        classes = np.full(len(rows), -1, dtype=np.int32)
+        classes = np.full(len(rows.present), -1, dtype=np.int32)
         classes[rows.present] = space.classes(own)
         warm, start = None, self.start
         if start is not None and start.kind is not None:

@@ -74,6 +74,7 @@ class DPGAN(AdversarialGenerator):
     """
 
     method: ClassVar[str] = "dpgan"
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "weighted"
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability"))
@@ -133,6 +134,10 @@ class DPGANGame(Game):
         self.how = settings.training
         self.design = prepared.design(sizes.learning_rate, iterations, sizes.caution)
         self.rows, self.classes = jnp.asarray(prepared.records), jnp.asarray(prepared.classes)
+        rows = prepared.rows
+        parts = np.ones(len(rows.frame)) if rows.weights is None else rows.weights / rows.grid
+        self.parts = rows.at_their_places(parts.astype(np.float32))
+        """What each row counts of its record: all, or its part of a person's one."""
         # What a batch has of each class, on average, and what it would have if it were heard over the noise.
         expected = prepared.space.ratio * batch
         heard = np.maximum(expected, self.how.heard * paid.mechanism.noise_multiplier)
@@ -166,11 +171,13 @@ class DPGANGame(Game):
 
     def _noisy_sum(self, critic: MLP) -> np.ndarray:
         """Touches private data: one Poisson batch, clipped, summed, noised. Safe to publish."""
-        chosen = self.paid.batch()
-        chosen = chosen[self.prepared.rows.present[chosen]]
-        slots = np.zeros(self.paid.slots, dtype=np.int32)
-        slots[: len(chosen)] = chosen
-        held = np.arange(self.paid.slots) < len(chosen)
+        chosen, each = self.paid.batch(), self.prepared.rows.each
+        seats = (chosen[:, None] * each + np.arange(each)).ravel()
+        seats = seats[self.prepared.rows.present[seats]]
+        slots = np.zeros(self.paid.slots * each, dtype=np.int32)
+        slots[: len(seats)] = seats
+        held = np.zeros(len(slots), dtype=np.float32)
+        held[: len(seats)] = self.parts[seats]
         total = clipped_sums(critic, self.rows, self.classes, slots, held, self.settings.clip, len(self.scale))
         return self.paid.release(np.asarray(total), len(chosen)).astype(np.float32)
 
@@ -196,9 +203,10 @@ def clipped_sums(
 ) -> Array:
     """Touches private data: for each class the sum over its rows of each row's own gradient, clipped to norm `clip`.
 
-    A row is in one class: all sums together are no longer than its own gradient.
+    A row is in one class: all sums together are no longer than its own gradient, or than its part of it: `held` is what a row
+    counts. Of a person they are no longer than a mean of clipped gradients, which is at most `clip`.
     """
-    mine = held & (classes[slots] == jnp.arange(n_classes)[:, None])
+    mine = held * (classes[slots] == jnp.arange(n_classes)[:, None])
     return ravel_pytree([_clipped(critic, rows[slots], one, clip) for one in mine])[0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -19,7 +19,7 @@ from understudy.learn.discriminators import (
     start_teachers,
     train_teachers,
 )
-from understudy.learn.partition import shards
+from understudy.learn.partition import Shards, shards, shards_by_key
 from understudy.learn.teachers import TeacherAxis, Teachers, one_device
 from understudy.methods.adversarial import AdversarialGenerator, Game, GameTraining, Prepared, WarmStart
 from understudy.methods.paid_vectors import HEARD, PaidVectors
@@ -59,6 +59,8 @@ class TaughtGenerator(AdversarialGenerator):
     - `mesh`: spread the teachers over devices.
     """
 
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "dealt"
+
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability"))
     teachers: int | None = setting(None, or_none(whole()))
@@ -94,6 +96,13 @@ class TaughtGenerator(AdversarialGenerator):
             shards(rows, self.teachers, seed=0)
 
 
+def _dealt(rows: Intake, teachers: int) -> Shards:
+    """Which teacher has which rows. A record, a row or a person with all rows, has one teacher."""
+    if rows.persons is None:
+        return shards(len(rows), teachers, seed=rows.seed)
+    return shards_by_key(rows.persons.person_keys, rows.each, teachers)
+
+
 class TaughtGame(Game):
     """A game with teachers, each with the rows of its own shard. A state has what was `paid` for and drawn so far."""
 
@@ -105,12 +114,12 @@ class TaughtGame(Game):
         sizes: Sizes,
         published: bool,
     ) -> None:
-        """Touches private data: rows are dealt to teachers by position alone."""
+        """Touches private data: rows are dealt to teachers by position alone, persons with all their rows by their keys."""
         self.how: Any = settings.training
         self.prepared, self.paid, self.iterations = prepared, paid, paid.iterations
         steps = self.iterations * getattr(sizes, "generator_steps", 1)
         self.design: Design = prepared.design(sizes.learning_rate, steps, sizes.caution)
-        dealt = shards(len(prepared.rows), sizes.teachers, seed=prepared.rows.seed)
+        dealt = _dealt(prepared.rows, sizes.teachers)
         axis = TeacherAxis(sizes.teachers, one_device() if settings.mesh is None else settings.mesh)
         hidden, rate = tuple(self.how.teacher_hidden), self.how.teacher_learning_rate
         self.plan = Discriminators(axis, self.design.heads.width, hidden, rate, published)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from understudy.images import ImageDataset
@@ -30,7 +31,10 @@ def moments_frame(rows: Intake, epsilon: float) -> pd.DataFrame:
 
     Safe to publish: everything comes from the release, which is charged to the budget before its noise is drawn.
     """
-    return moments_release(rows, epsilon).sample(ROWS, random_state=rows.seed)
+    release = moments_release(rows, epsilon)
+    if rows.persons is not None:  # the networks learn what the release did, the number of a person's rows with it
+        return release.model_.draw(ROWS, {}, np.random.default_rng(rows.seed))
+    return release.sample(ROWS, random_state=rows.seed)
 
 
 def moments_release(rows: Intake, epsilon: float) -> MomentsGenerator:

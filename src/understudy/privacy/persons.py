@@ -49,6 +49,15 @@ def person_weights(persons: ArrayLike, grid: int) -> Ints:
     return (grid // np.maximum(rows, 1)).astype(np.int64)
 
 
+def noise_on_a_count(most: int, epsilon: float, delta: float) -> float:
+    """The noise on one count that takes all of a budget, where a person has at most so many rows; from public numbers alone."""
+    from understudy.privacy.calibration import smallest_noise
+    from understudy.privacy.events import GaussianEvent
+
+    whole = grid_of(most) == 1
+    return smallest_noise(lambda n: [GaussianEvent(n, 1, "discrete", integer_unit=whole)], epsilon, delta)
+
+
 def in_parts(sigma: float, grid: int) -> float:
     """The noise on a sum of parts whose noise in ones is `sigma`, never less."""
     return sigma if grid == 1 else math.nextafter(sigma * grid, math.inf)

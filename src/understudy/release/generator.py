@@ -10,7 +10,7 @@ import html
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from understudy.release.verdict import Verdict
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
-from understudy.tables.persons import Person
+from understudy.tables.persons import ROWS, Person
 from understudy.tables.schema import SchemaLike
 
 # So many synthetic rows are shown to a check.
@@ -84,8 +84,9 @@ class TableGenerator(Estimator):
     kind: ClassVar[str] = "generator"
     buys_coordinates: ClassVar[bool] = False
     """Whether `learn` buys what the schema does not say together with the rest of its look."""
-    takes_persons: ClassVar[bool] = False
-    """Whether `learn` can make its promise for persons with several rows."""
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = None
+    """How `learn` makes its promise for persons with several rows, if it can: each person counts as one, and how many rows it
+    has is a column; or each person's rows go to one teacher, and rows are as common as they are."""
     schema_epsilon_share: float
 
     def learn(self, rows: Intake) -> Learnt:
@@ -166,8 +167,10 @@ class TableGenerator(Estimator):
         if owner is None:
             table, present, declared, goal = check_table(frame, target, schema, strict=strict)
         else:
-            table, declared, goal, persons = check_persons(frame, target, schema, owner, seed, strict=strict)
-            present = np.ones(len(table), dtype=bool)
+            table, declared, goal, persons = check_persons(
+                frame, target, schema, owner, seed, numbered=self.takes_persons == "weighted", strict=strict
+            )
+            present = persons.present
         size = len(present) if persons is None else persons.number
         self._check_rows(size)
         share = getattr(self, "schema_epsilon_share", 0.0)
@@ -237,7 +240,7 @@ class TableGenerator(Estimator):
             require_same_unit(unit, str(paid.body["unit"]), "the schema was bought")
         if person is None:
             return None
-        if not self.takes_persons:
+        if self.takes_persons is None:
             raise InputError(
                 f"method {self.method!r} promises for one row, and not yet for a person with several. Nothing was spent. "
                 "Use the method moments; or make one row of each person first, and leave --person out."
@@ -292,8 +295,8 @@ class TableGenerator(Estimator):
     def _rows(self, **how: Any) -> TableModel:
         """The model whose rows are as common as in the table, also where it was learnt from persons."""
         model = self._drawing(**how)
-        most = self.facts_.get("rows_per_person", 1)
-        return PersonRows(model, most) if most > 1 else model
+        numbered = self.coordinates_ is not None and ROWS in self.coordinates_.names
+        return PersonRows(model, int(self.facts_["rows_per_person"])) if numbered else model
 
     def _drawing(self, **how: Any) -> TableModel:
         """The model that rows are drawn from; a method that can draw in other ways takes them as keywords."""

@@ -36,7 +36,8 @@ class Intake:
     """Private: a table as a method takes it in.
 
     A row whose cells are all missing is blank: it contributes nothing, and is not in `frame`. How many rows there are,
-    blank ones included, is public: that is the length. `present` says which of them are in `frame`. `declared` is what
+    blank ones included, is public: that is the length. `present` says which of them are in `frame`; of persons, which of their
+    seats are taken. `declared` is what
     is public of the columns, as far as it goes; `coordinates` is what was bought of them, if it was.
     """
 
@@ -140,9 +141,9 @@ def check_table(
 
 
 def check_persons(
-    frame: Table, target: str | None, schema: Schema | None, person: Person, seed: int, *, strict: bool = False
+    frame: Table, target: str | None, schema: Schema | None, person: Person, seed: int, *, numbered: bool, strict: bool
 ) -> tuple[pd.DataFrame, Schema | None, str | None, Persons]:
-    """Looks at private rows: as `check_table`, for persons. How many rows each has is one more column, which is declared."""
+    """Looks at private rows: as `check_table`, for persons. `numbered`: how many rows each has is one more column, declared."""
     whole = as_frame(frame)
     if ROWS in whole.columns:
         raise InputError(f"the table has a column {ROWS!r}, which is made here: name it otherwise.")
@@ -156,7 +157,7 @@ def check_persons(
     places, persons = gather(ids, present, person, seed)
     at = (np.cumsum(present) - 1)[places]
     rows: pd.DataFrame = table.iloc[at].reset_index(drop=True)
-    if person.rows == 1:
+    if person.rows == 1 or not numbered:
         return rows, schema, target, persons
     number = Column(ROWS, "integer", bounds=(1, person.rows))
     columns = (number,) if schema is None else (*schema.columns, number)

@@ -59,14 +59,25 @@ class Person:
 
 @dataclass(frozen=True)
 class Persons:
-    """Private, but for `number` and `most`: for each row that is taken, the number of its person and a key for its draws."""
+    """Private, but for `number` and `most`: for each row that is taken, the number of its person and a key for its draws.
+
+    Rows of one person stand together, and persons in the order of their keys. Every person has `most` seats, of which the
+    first are taken: how many seats there are is public, and a row keeps its seat whatever happens to other persons' rows.
+    """
 
     number: int
     most: int
     owner: np.ndarray
     keys: np.ndarray
     person_keys: np.ndarray
-    """Of each person: its draws, and where it is dealt to, follow from its id."""
+    """Of each person: its draws, and whom it is dealt to, follow from its id."""
+
+    @property
+    def present(self) -> np.ndarray:
+        """Which seats are taken."""
+        found = np.zeros(self.number * self.most, dtype=bool)
+        found[self.owner * self.most + _ranks(self.owner)] = True
+        return found
 
     @cached_property
     def weights(self) -> np.ndarray | None:
@@ -93,6 +104,10 @@ def gather(ids: pd.Series, present: np.ndarray, person: Person, seed: int) -> tu
     owner, names = _persons(ids)
     # SipHash, keyed by the seed: an id keeps its key whoever else is there.
     keys = hashing.hash_array(names, hash_key=f"{seed:016x}"[-16:], categorize=False)
+    by_key = np.argsort(keys, kind="stable")
+    numbers = np.empty(len(keys), dtype=np.int64)
+    numbers[by_key] = np.arange(len(keys))
+    owner, keys = np.where(owner >= 0, numbers[owner], -1) if len(keys) else owner, keys[by_key]
     mine = present & (owner >= 0)
     places = np.flatnonzero(mine)
     order = places[np.argsort(owner[places], kind="stable")]
@@ -100,7 +115,7 @@ def gather(ids: pd.Series, present: np.ndarray, person: Person, seed: int) -> tu
     row_keys = mixed(keys[owner[order]] + mixed(rank.astype(np.uint64)))
     lowest = np.lexsort((row_keys, owner[order]))
     taken = lowest[_ranks(owner[order][lowest]) < person.rows]
-    taken = taken[np.argsort(order[taken], kind="stable")]
+    taken = np.sort(taken)  # by person, then by place in the table
     return order[taken], Persons(len(names), person.rows, owner[order[taken]], row_keys[taken], keys)
 
 

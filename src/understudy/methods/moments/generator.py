@@ -60,7 +60,7 @@ class MomentsGenerator(TableGenerator):
 
     method: ClassVar[str] = "moments"
     buys_coordinates: ClassVar[bool] = True
-    takes_persons: ClassVar[bool] = True
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "weighted"
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))
