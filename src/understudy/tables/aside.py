@@ -65,8 +65,10 @@ class Aside:
 
 
 def without_aside(frame: pd.DataFrame, schema: Schema | None) -> pd.DataFrame:
-    """The table without the columns that its schema sets aside. Looks at names alone."""
+    """The table without the columns that its schema sets aside, and without the one that says whose a row is. Looks at names alone."""
     named = set() if schema is None else {column.name for column in schema.aside}
+    if schema is not None and schema.person is not None and schema.person.column not in schema:
+        named.add(schema.person.column)
     return frame.drop(columns=[name for name in frame.columns if name in named]) if named else frame
 
 
