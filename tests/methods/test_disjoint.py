@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from understudy.methods.paid_votes import MODES
@@ -37,3 +39,28 @@ def test_a_teacher_sees_its_own_shard_alone(method: str, mode: str, devices: int
     assert all(set(rows) <= set(shard) for rows, shard in zip(seen, recorded["shards"], strict=True))
     assert sum(map(len, seen)) > 100  # the recorder records: most of the 157 rows were learnt from
     assert len({row for rows in seen for row in rows}) == sum(map(len, seen))
+
+
+def test_all_rows_of_a_person_go_to_one_teacher_and_nobody_else_moves_them() -> None:
+    from understudy.audit import worlds
+    from understudy.methods.teaching import _dealt  # pyright: ignore[reportPrivateUsage]
+    from understudy.privacy import Budget
+    from understudy.release.driver import Run
+    from understudy.release.intake import Intake, check_persons
+
+    def teachers(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Of each person its seats' teachers, and which seats are taken."""
+        rows, declared, target, persons = check_persons(
+            frame, worlds.TARGET, worlds.SCHEMA, worlds.VISITORS, 0, numbered=False, strict=False
+        )
+        taken = Intake(rows, persons.present, declared, target, 0, Budget(1.0, 1e-5), Run(), persons=persons)
+        shape = (persons.number, persons.most)
+        return _dealt(taken, 40).owner().reshape(shape), persons.present.reshape(shape)
+
+    here = worlds.with_extreme_person(worlds.visits())
+    owner, present = teachers(here)
+    assert (owner == owner[:, :1]).all()
+    assert (owner >= 0).all()
+    there, left = teachers(worlds.without_person(here))
+    assert (there == owner).all()
+    assert np.count_nonzero((present != left).any(axis=1)) == 1
