@@ -158,8 +158,9 @@ class TableGenerator(Estimator):
         table, present, declared, goal = check_table(frame, target, schema, strict=strict)
         self._check_rows(len(present))
         said = parse_rules((*(() if declared is None else declared.rules), *said))
-        book = self._prepare(table, declared, goal, said, typed) if said else None
+        book = prepare(table, declared, goal, said, typed=typed) if said else None
         if book is not None:
+            refuse_contradictions(book)
             table, declared = book.learnt_rows(table), book.learnt_schema
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget, len(present))
@@ -177,14 +178,6 @@ class TableGenerator(Estimator):
             if files is not None:
                 files.close()
         return self
-
-    def _prepare(
-        self, table: pd.DataFrame, declared: Schema | None, target: str | None, rules: Sequence[Rule], typed: bool
-    ) -> RuledTable:
-        """Rules against the names and types of a table: refused here, before anything is spent."""
-        book = prepare(table, declared, target, rules, typed=typed)
-        refuse_contradictions(book)
-        return book
 
     def fit_intake(self, rows: Intake, check: HeldOutCheck | None = None, book: RuledTable | None = None) -> Self:
         """Touches private data (`rows`, taken in already): learn, and certify what its budget was charged.

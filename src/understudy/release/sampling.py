@@ -91,6 +91,8 @@ def _stream(
 ) -> Iterator[pd.DataFrame]:
     choosy = bool(wanted or said)
     size = min(CHUNK, n if not choosy else max(1024, 2 * n))
+    if rules is not None:  # one size throughout: a network is compiled for each
+        size = min(CHUNK, max(1024, int(1.1 * size / max(rules.kept, 1 / _RULES_PATIENCE))))
     while tally.rows < n:
         frame: Any = model.draw(size, _exact(wanted, rules), rng)
         tally.tried += size
@@ -112,9 +114,6 @@ def _stream(
                 f"condition {asked}: {tally.rows} of {tally.tried:,} generated rows fulfil it. This generator hardly makes "
                 "such rows; drop the condition or widen it."
             )
-        if rules is not None and not choosy:
-            passed = max(1 - tally.drawn_again, 1 / _RULES_PATIENCE)
-            size = min(CHUNK, max(256, int(1.1 * (n - tally.rows) / passed)))
 
 
 def _refuse_hopeless(rules: Rulebook, kept: np.ndarray, tally: Drawn) -> None:

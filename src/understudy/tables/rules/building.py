@@ -15,8 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from understudy.tables.column import Column
 from understudy.tables.rules.expressions import Comparison, Determines, Expression, Named, names
 from understudy.tables.rules.grammar import Rule
+from understudy.tables.rules.limits import reach_of
 from understudy.tables.rules.linear import Linear, difference
 from understudy.tables.rules.sorts import Sorts
 
@@ -63,9 +65,11 @@ def other_side(rule: Rule, column: str) -> Expression:
     return statement.right if statement.left == Named(column) else statement.left
 
 
-def build(rules: Sequence[Rule], sorts: Sorts, target: str | None) -> tuple[Step, ...]:
-    """The steps, in the order in which a drawn row takes them."""
-    made = _Building(rules, sorts, target)
+def build(
+    rules: Sequence[Rule], sorts: Sorts, target: str | None, columns: Mapping[str, Column] | None = None
+) -> tuple[Step, ...]:
+    """The steps, in the order in which a drawn row takes them. `columns` is what is declared."""
+    made = _Building(rules, sorts, target, columns or {})
     for number, rule in enumerate(rules):
         match rule.statement:
             case Comparison("==", _, _):
@@ -84,8 +88,8 @@ def build(rules: Sequence[Rule], sorts: Sorts, target: str | None) -> tuple[Step
 
 
 class _Building:
-    def __init__(self, rules: Sequence[Rule], sorts: Sorts, target: str | None) -> None:
-        self.rules, self.sorts, self.target = rules, sorts, target
+    def __init__(self, rules: Sequence[Rule], sorts: Sorts, target: str | None, columns: Mapping[str, Column]) -> None:
+        self.rules, self.sorts, self.target, self.columns = rules, sorts, target, columns
         self.steps: dict[str, Step] = {}
         self.clips: list[Step] = []
 
@@ -101,7 +105,26 @@ class _Building:
             seen.add(name)
         return False
 
+    def _never_whole(self, step: Step) -> bool:
+        """Whether a column of whole numbers would come about as something else."""
+        column = self.columns.get(step.column)
+        if (
+            column is None
+            or column.kind in ("continuous", "boolean", "datetime")
+            or step.how in ("looked up", "mapped")
+        ):
+            return False
+        if any(name not in self.columns for name in step.needs(self.rules)):
+            return False
+        if step.form is not None:
+            return not step.form.reach(self.columns, self.sorts).whole
+        node = other_side(self.rules[step.rule], step.column)
+        fractions = any(self.columns[name].kind == "continuous" for name in names(node))
+        return fractions and not reach_of(node, self.columns, self.sorts).whole
+
     def _add(self, step: Step) -> bool:
+        if self._never_whole(step):
+            return False
         if step.column in self.steps or self._leads_to(step.needs(self.rules), step.column):
             return False
         self.steps[step.column] = step

@@ -12,9 +12,21 @@ from understudy.tables.io import Table, as_frame, column_of
 from understudy.tables.rules.evaluate import holds, missing, read_values, truth
 from understudy.tables.rules.expressions import Determines
 from understudy.tables.rules.grammar import Rule
-from understudy.tables.rules.taking_in import prepare
+from understudy.tables.rules.limits import refuse_impossible
+from understudy.tables.rules.sorts import check_sorts, check_values, column_sort, infer
+from understudy.tables.rules.taking_in import check_named, prepare
 from understudy.tables.schema import Schema
 from understudy.tables.written import as_moments
+
+
+def check_rules(schema: Schema) -> None:
+    """Refuse rules that do not go with what the schema says, as far as that goes; looks at no table."""
+    columns = {column.name: column for column in schema}
+    check_named(schema.rules, list(columns), [column.name for column in schema.aside])
+    sorts = infer(schema.rules, {name: column_sort(column) for name, column in columns.items()})
+    check_sorts(schema.rules, sorts)
+    check_values(schema.rules, columns)
+    refuse_impossible(schema.rules, columns, sorts)
 
 
 def broken_rows(table: Table, schema: Schema | None, rules: Sequence[Rule]) -> list[int]:

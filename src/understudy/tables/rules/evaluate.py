@@ -205,6 +205,8 @@ def lookup(
     columns: tuple[Named, ...], rows: tuple[tuple[Constant, ...], ...], values: Values, sorts: Sorts, gives: Sort | None
 ) -> np.ndarray:
     """What stands at the end of the list's row that begins with these values; missing where there is none."""
+    if not rows:
+        return np.full(_length(values), None if gives in ("text", None) else np.nan)
     keys = [
         np.array([literal_as(row[at].value, sorts.get(c.name)) for row in rows], dtype=object)
         for at, c in enumerate(columns)

@@ -63,7 +63,7 @@ class Finisher:
         values = start_values(drawn, [*self.touched, *coarse], self.sorts, self.schema)
         fits = np.ones(len(drawn), dtype=bool)
         for step in self.steps:
-            found, inside = _fitted(step_values(step, self, values), self.schema[step.column])
+            found, inside = _fitted(step_values(step, self, values, len(drawn)), self.schema[step.column])
             values[step.column] = found
             fits &= inside
         kept = np.column_stack([fits, *(holds(truth(said, values, self.sorts)) for said in self.statements)])
@@ -104,13 +104,17 @@ def grain_of(column: Column) -> float:
     return next(size for size, least in ((DAY, 3600), (3600.0, 60), (60.0, 1), (1.0, -1)) if left >= least)
 
 
-def step_values(step: Step, table: Finisher | Sketch, values: Mapping[str, np.ndarray]) -> np.ndarray:
-    """What a step makes of the values that are there."""
+def step_values(step: Step, table: Finisher | Sketch, values: Mapping[str, np.ndarray], size: int) -> np.ndarray:
+    """What a step makes of the values that are there, in so many rows."""
     dated = table.sorts.get(step.column) == "moment"
     if step.how in ("looked up", "mapped"):
         return _looked_up(step, table, values)
     if step.how == "computed" and step.form is None:
-        return _computed(other_side(table.rules[step.rule], step.column), step.column, table, values)
+        node = other_side(table.rules[step.rule], step.column)
+        if isinstance(node, Constant):
+            made = literal_as(node.value, table.sorts.get(step.column))
+            return np.full(size, made, dtype=object if isinstance(made, str) else np.float64)
+        return _computed(node, table, values)
     assert step.form is not None
     bound = step.form.evaluate(values, table.sorts)
     if step.how == "computed":
@@ -127,12 +131,7 @@ def step_values(step: Step, table: Finisher | Sketch, values: Mapping[str, np.nd
     return np.maximum(made, bound) if step.how == "above" else np.minimum(made, bound)
 
 
-def _computed(node: Expression, column: str, table: Finisher | Sketch, values: Mapping[str, np.ndarray]) -> np.ndarray:
-    sort = table.sorts.get(column)
-    if isinstance(node, Constant):
-        made = literal_as(node.value, sort)
-        size = len(next(iter(values.values())))
-        return np.full(size, made, dtype=object if isinstance(made, str) else np.float64)
+def _computed(node: Expression, table: Finisher | Sketch, values: Mapping[str, np.ndarray]) -> np.ndarray:
     found = evaluate(node, values, table.sorts)
     given = sort_of(node, table.sorts)
     if given == "span":
@@ -221,7 +220,7 @@ class Sketch:
         columns = {column.name: column for column in self.learnt}
         values = start_values(drawn, drawn.columns, self.sorts, None)
         for step in self.prepared.steps:
-            found = step_values(step, self, values)
+            found = step_values(step, self, values, len(drawn))
             if step.how not in ("mapped", *CLIPPED) and not (step.learnt and step.column in columns):
                 known = said.get(step.column)
                 complete = known is not None and known.complete

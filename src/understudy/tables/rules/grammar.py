@@ -14,10 +14,10 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 from understudy.errors import InputError
 from understudy.tables.rules.expressions import (
@@ -42,7 +42,7 @@ from understudy.tables.rules.functions import FUNCTIONS
 from understudy.wording import did_you_mean
 
 MOST_RULES = 200
-LONGEST = 1 << 20
+LONGEST = 1 << 19
 DEEPEST = 24
 MOST_PARTS = 300
 """Columns, values and signs of one rule, lists left out: they may be as long as the text."""
@@ -89,9 +89,9 @@ class Rule:
         return text if len(text) <= 120 else f"{text[:110]} …"
 
 
-def parse_rules(texts: Iterable[object] | object, *, where: str = "rules") -> tuple[Rule, ...]:
+def parse_rules(texts: object, *, where: str = "rules") -> tuple[Rule, ...]:
     """The rules of a list of texts; an error says which."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
+    if not isinstance(texts, list | tuple):
         raise InputError(f"{where}: `rules` must be a list of texts, one for each rule.")
     given = list(texts)
     if len(given) > MOST_RULES:
@@ -105,8 +105,7 @@ def parse_rules(texts: Iterable[object] | object, *, where: str = "rules") -> tu
     return tuple(dict.fromkeys(made))
 
 
-@dataclass(frozen=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     start: int

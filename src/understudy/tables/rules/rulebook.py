@@ -14,9 +14,9 @@ from understudy.errors import InputError
 from understudy.tables.column import BOUNDED, Column
 from understudy.tables.encoder import Encoder
 from understudy.tables.io import column_of
-from understudy.tables.rules.building import REPLACED, How, Step
+from understudy.tables.rules.building import REPLACED, How, Step, build
 from understudy.tables.rules.evaluate import missing, read_values
-from understudy.tables.rules.expressions import Constant, Determines, parts
+from understudy.tables.rules.expressions import Call, Constant, Determines, parts
 from understudy.tables.rules.finishing import Finisher, Lists, Sketch, final_sorts
 from understudy.tables.rules.functions import Sort
 from understudy.tables.rules.grammar import Rule
@@ -163,11 +163,13 @@ def refuse_contradictions(prepared: RuledTable) -> None:
     asked = [
         number
         for number, rule in enumerate(prepared.rules)
-        if not open_ & set(rule.columns)
-        or (not any(isinstance(part, Constant) for part in parts(rule.statement)) and _ordered(rule, prepared))
+        if not (isinstance(rule.statement, Determines) and rule.statement.rows is None)
+        and (not open_ & set(rule.columns) or _said_of_any_bounds(rule, prepared))
     ]
     if not asked:
         return
+    rules = tuple(prepared.rules[number] for number in asked)
+    prepared = replace(prepared, rules=rules, steps=build(rules, prepared.sorts, prepared.target, declared))
     learnt = prepared.learnt_schema
     said = {} if learnt is None else {column.name: column for column in learnt}
     columns = [
@@ -179,26 +181,25 @@ def refuse_contradictions(prepared: RuledTable) -> None:
     encoder = Encoder(even)
     drawn = encoder.decode(np.random.default_rng(0).random((_TRIED, encoder.width)))
     book = Rulebook.of(prepared, even, drawn.head)
-    fits_all = replace(book, schema=_wide(book.schema, open_))
-    _, kept = fits_all.finisher.finish(drawn)
-    kept = kept[:, [0, *(number + 1 for number in asked)]]
+    _, kept = replace(book, schema=_wide(book.schema, open_)).finisher.finish(drawn)
     if kept.all(axis=1).any():
         return
-    never = [number for at, number in enumerate(asked, start=1) if not kept[:, at].any()]
+    never = [at for at in range(len(asked)) if not kept[:, at + 1].any()]
     if never:
-        rule = prepared.rules[never[0]]
         raise InputError(
-            f"rule {never[0] + 1} ({rule.short}) is kept by none of {_TRIED:,} rows drawn evenly from what the schema allows: "
+            f"rule {asked[never[0]] + 1} ({rules[never[0]].short}) is kept by none of {_TRIED:,} rows drawn evenly from what the schema allows: "
             "it contradicts the schema or another rule. Correct one of them. Nothing was spent."
         )
-    texts = "; ".join(prepared.rules[number].short for number in asked[:5])
+    texts = "; ".join(rule.short for rule in rules[:5])
     raise InputError(
         f"none of {_TRIED:,} rows drawn evenly from what the schema allows keeps all rules ({texts}): they contradict each "
         "other, the bounds or the categories. Correct them, or leave one out. Nothing was spent."
     )
 
 
-def _ordered(rule: Rule, prepared: RuledTable) -> bool:
+def _said_of_any_bounds(rule: Rule, prepared: RuledTable) -> bool:
+    if any(isinstance(part, Constant | Call) for part in parts(rule.statement)):
+        return False
     return all(prepared.sorts.get(name) in ("number", "moment") for name in rule.columns)
 
 

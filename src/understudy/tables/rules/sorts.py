@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
@@ -201,9 +202,16 @@ def _check_comparison(sign: str, left: Expression, right: Expression, sorts: Sor
     if None in pair or pair[0] == pair[1] or set(pair) <= {"number", "span", "truth"}:
         return
     literal = [part for part in (left, right) if isinstance(part, Constant)]
-    if "text" in pair and literal and "moment" not in pair:
-        return  # a code may be written with or without quotes; what is no value of the column is told by `check_values`
+    if "text" in pair and literal and "moment" not in pair and _may_be_code(literal[0].value, pair):
+        return
     raise InputError(f"{left} {sign} {right} compares a {_word(pair[0])} with a {_word(pair[1])}.")
+
+
+def _may_be_code(value: object, pair: Sequence[str | None]) -> bool:
+    """Whether a value may be meant for a column of another sort: a code with or without quotes, yes and no."""
+    if isinstance(value, bool) or "truth" in pair:
+        return str(value).lower() in TRUTH_WORDS
+    return not isinstance(value, str) or re.fullmatch(r"[-+]?[0-9.]+", value) is not None
 
 
 def _unknown(what: list[str]) -> NoReturn:

@@ -96,15 +96,7 @@ def prepare(
     known = known_columns(frame, declared, target, typed=typed)
     names = tuple(column.name for column in known)
     aside = [] if declared is None else [column.name for column in declared.aside]
-    for number, rule in enumerate(rules, start=1):
-        for name in rule.columns:
-            if name in aside:
-                raise InputError(f"rule {number} ({rule.short}): column {name!r} is not learnt (it is set aside).")
-            if name not in names:
-                raise InputError(
-                    f"rule {number} ({rule.short}): the table has no column {name!r}.{did_you_mean(name, names)} Text "
-                    "stands in quotes, and a name with spaces in backticks."
-                )
+    check_named(rules, names, aside)
     said: dict[str, Sort | None] = {column.name: known_sort(column) for column in known}
     sorts = infer(rules, said)
     columns = {} if declared is None else {column.name: column for column in declared}
@@ -112,7 +104,7 @@ def prepare(
     check_values(rules, columns)
     refuse_impossible(rules, columns, sorts)
     _refuse_endless(rules, columns, sorts)
-    steps = build(rules, sorts, target)
+    steps = build(rules, sorts, target, columns)
     replaced = {step.column for step in steps if step.how in REPLACED} | {
         step.column for step in steps if step.how in ("computed", "looked up") and not step.learnt
     }
@@ -124,6 +116,19 @@ def prepare(
     complete = declared is not None and set(declared.names) == set(names)
     order = declared.names if complete and declared is not None else names
     return RuledTable(tuple(rules), steps, sorts, order, declared, target, read_as)
+
+
+def check_named(rules: Sequence[Rule], names: Sequence[str], aside: Sequence[str]) -> None:
+    """Refuse a rule about a column that there is not."""
+    for number, rule in enumerate(rules, start=1):
+        for name in rule.columns:
+            if name in aside:
+                raise InputError(f"rule {number} ({rule.short}): column {name!r} is not learnt (it is set aside).")
+            if name not in names:
+                raise InputError(
+                    f"rule {number} ({rule.short}): there is no column {name!r}.{did_you_mean(name, names)} Text "
+                    "stands in quotes, and a name with spaces in backticks."
+                )
 
 
 def _refuse_endless(rules: Sequence[Rule], columns: Mapping[str, Column], sorts: Sorts) -> None:
