@@ -20,7 +20,7 @@ frame = pd.DataFrame(
         "ward": ward,
         "sex": np.where(ward == "maternity", "female", rng.choice(["female", "male"], rows)),
         "pregnant": np.where(ward == "maternity", "yes", "no"),
-        "zip": 4000 + place,
+        "zip": [f"CH-{4001 + 7 * n}" for n in place],
         "city": np.array(["Basel", "Bern", "Chur"])[place // 3],
         "labs": labs,
         "scans": scans,

@@ -41,6 +41,8 @@ class Step:
     form: Linear | None = None
     learnt: bool = False
     """Whether the column is learnt all the same: a target, since a model is made for it."""
+    grain: float = 1.0
+    """Of a date that is another one and a difference: the seconds that the other one is a multiple of."""
 
     def needs(self, rules: Sequence[Rule]) -> list[str]:
         if self.form is not None:
@@ -49,13 +51,15 @@ class Step:
 
     def to_dict(self) -> dict[str, Any]:
         form = None if self.form is None else self.form.to_dict()
-        return {"how": self.how, "column": self.column, "rule": self.rule, "form": form, "learnt": self.learnt}
+        plain: dict[str, Any] = {"how": self.how, "column": self.column, "rule": self.rule, "form": form}
+        return {**plain, "learnt": self.learnt, "grain": self.grain}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Step:
         form = plain["form"]
         made = None if form is None else Linear.from_dict(form)
-        return cls(plain["how"], str(plain["column"]), int(plain["rule"]), made, bool(plain["learnt"]))
+        grain = max(float(plain["grain"]), 1.0)
+        return cls(plain["how"], str(plain["column"]), int(plain["rule"]), made, bool(plain["learnt"]), grain)
 
 
 def other_side(rule: Rule, column: str) -> Expression:

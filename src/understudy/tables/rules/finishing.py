@@ -5,9 +5,8 @@ Everything here is done to released things, and free.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from understudy.tables.rules.functions import DAY, Sort, tidy
 from understudy.tables.rules.grammar import Rule
 from understudy.tables.rules.limits import Reach, column_reach, reach_of
 from understudy.tables.rules.sorts import column_sort, sort_of
-from understudy.tables.rules.taking_in import RuledTable, as_bounds
+from understudy.tables.rules.taking_in import RuledTable, as_bounds, grain_of
 from understudy.tables.schema import Schema
 
 Lists = Mapping[int, tuple[tuple[Constant, ...], ...]]
@@ -59,8 +58,11 @@ class Finisher:
         The first column says whether a row fits the schema. The rules are asked of the values as they are written: whole
         numbers, seconds, days where the format of a date says no more.
         """
-        coarse = [column.name for column in self.schema if grain_of(column) > 1 and column.name in drawn.columns]
-        values = start_values(drawn, [*self.touched, *coarse], self.sorts, self.schema)
+        apart = [step.column for step in self.steps if step.how in REPLACED]
+        coarse = [c.name for c in self.schema if grain_of(c) > 1 and c.name in drawn.columns and c.name not in apart]
+        values = start_values(drawn, {*self.touched, *coarse}, self.sorts, apart)
+        for name in coarse:
+            values[name] = np.floor(values[name] / grain_of(self.schema[name])) * grain_of(self.schema[name])
         fits = np.ones(len(drawn), dtype=bool)
         for step in self.steps:
             found, inside = _fitted(step_values(step, self, values, len(drawn)), self.schema[step.column])
@@ -83,25 +85,13 @@ def _closed(statement: Statement, rows: tuple[tuple[Constant, ...], ...] | None)
 
 
 def start_values(
-    drawn: pd.DataFrame, names: Iterable[str], sorts: Mapping[str, Sort | None], schema: Schema | None
+    drawn: pd.DataFrame, names: Iterable[str], sorts: Mapping[str, Sort | None], apart: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """The values of some columns of drawn rows; moments as coarse as they will be written."""
-    values: dict[str, np.ndarray] = {}
-    for name in set(names) & set(drawn.columns):
-        values[name] = read_values(column_of(drawn, name), sorts.get(name))
-        if schema is not None and (grain := grain_of(schema[name])) > 1:
-            values[name] = np.floor(values[name] / grain) * grain
-    return values
-
-
-def grain_of(column: Column) -> float:
-    """How many seconds a date's format cannot tell apart."""
-    if column.format is None:
-        return 1.0
-    moment = datetime(2023, 11, 29, 13, 37, 59)
-    again = datetime.strptime(moment.strftime(column.format), column.format)
-    left = (moment - again).total_seconds()
-    return next(size for size, least in ((DAY, 3600), (3600.0, 60), (60.0, 1), (1.0, -1)) if left >= least)
+    """The values of some columns of drawn rows; of those in `apart` a difference stands there, which is a number."""
+    return {
+        name: read_values(column_of(drawn, name), "number" if name in apart else sorts.get(name))
+        for name in set(names) & set(drawn.columns)
+    }
 
 
 def step_values(step: Step, table: Finisher | Sketch, values: Mapping[str, np.ndarray], size: int) -> np.ndarray:
@@ -119,13 +109,14 @@ def step_values(step: Step, table: Finisher | Sketch, values: Mapping[str, np.nd
     bound = step.form.evaluate(values, table.sorts)
     if step.how == "computed":
         return np.rint(bound * DAY) if dated else tidy(bound)
-    mine = values[step.column] / DAY if dated else values[step.column]
+    mine = values[step.column]
     if step.how in CLIPPED:
+        mine = mine / DAY if dated else mine
         mine = np.maximum(mine, bound) if step.how == "at least" else np.minimum(mine, bound)
         return np.rint(mine * DAY) if dated else mine
     apart = np.maximum(mine, 0.0) * (1 if step.how == "above" else -1)
     if dated:
-        return np.rint((bound + apart) * DAY)
+        return np.floor(np.rint((bound + apart) * DAY) / step.grain) * step.grain
     # Rounding to decimals must not lead past what the column is compared with.
     made = tidy(bound + apart)
     return np.maximum(made, bound) if step.how == "above" else np.minimum(made, bound)
@@ -218,7 +209,8 @@ class Sketch:
     def schema(self, drawn: pd.DataFrame) -> Schema:
         said = {} if self.prepared.declared is None else {column.name: column for column in self.prepared.declared}
         columns = {column.name: column for column in self.learnt}
-        values = start_values(drawn, drawn.columns, self.sorts, None)
+        apart = [step.column for step in self.prepared.steps if step.how in REPLACED]
+        values = start_values(drawn, map(str, drawn.columns), self.sorts, apart)
         for step in self.prepared.steps:
             found = step_values(step, self, values, len(drawn))
             if step.how not in ("mapped", *CLIPPED) and not (step.learnt and step.column in columns):
@@ -264,7 +256,7 @@ class Sketch:
             return found.times(1 / DAY) if sort_of(node, self.sorts) == "span" else found
         found = step.form.reach(columns, self.sorts)
         if step.how in REPLACED:
-            own = column_reach(columns[step.column]).times(1 / DAY if dated else 1.0)
+            own = column_reach(columns[step.column])
             found = found.plus(own.times(1 if step.how == "above" else -1))
         return found.times(DAY) if dated else found
 

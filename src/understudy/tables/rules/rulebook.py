@@ -27,6 +27,7 @@ from understudy.untrusted import damaged
 # What a value determines is found in so many drawn rows; they are free.
 _DRAWN = 1 << 15
 _MOST_KEYS = 20_000
+_GRAINS = (86400.0, 3600.0, 60.0)
 # So many rows are drawn evenly from the bounds to see whether any can fulfil all rules.
 _TRIED = 1 << 14
 Draw = Callable[[int], pd.DataFrame]
@@ -50,6 +51,7 @@ class Rulebook:
         """From rows that a released model draws; looks at nothing private."""
         sorts = final_sorts(prepared, learnt)
         drawn = draw(_DRAWN)
+        prepared = replace(prepared, steps=tuple(_with_grain(step, sorts, drawn) for step in prepared.steps))
         schema = Sketch(prepared, learnt, sorts, {}).schema(drawn)
         made = cls(schema, learnt, prepared.steps, sorts, {})
         for number, rule in enumerate(prepared.rules):
@@ -131,6 +133,16 @@ class Rulebook:
             raise InputError("the release says of some columns not where they come from: it is damaged. Copy it again.")
 
 
+def _with_grain(step: Step, sorts: Mapping[str, Sort | None], drawn: pd.DataFrame) -> Step:
+    """Dates that are drawn as days have other dates beside them that are days too."""
+    if step.how not in REPLACED or step.form is None or sorts.get(step.column) != "moment":
+        return step
+    dates = [n for n in step.form.columns if sorts.get(n) == "moment" and n in drawn.columns]
+    moments = np.concatenate([np.zeros(1), *(read_values(column_of(drawn, name), "moment") for name in dates)])
+    moments = moments[~np.isnan(moments)] if dates else np.ones(1)
+    return replace(step, grain=next((grain for grain in _GRAINS if not np.any(moments % grain)), 1.0))
+
+
 def _found(statement: Determines, book: Rulebook, drawn: pd.DataFrame) -> tuple[tuple[Constant, ...], ...]:
     """What each value stands beside most often in drawn rows that keep what is known so far."""
     frame, _ = book.finisher.finish(drawn)
@@ -204,10 +216,10 @@ def _said_of_any_bounds(rule: Rule, prepared: RuledTable) -> bool:
 
 
 def _stand_in(name: str, prepared: RuledTable) -> Column:
-    if prepared.sorts.get(name) == "moment":
-        replaced = any(step.column == name and step.how in REPLACED for step in prepared.steps)
-        return Column(name, "datetime", ("1970-01-01", "1970-12-31") if replaced else ("2000-01-01", "2020-12-31"))  # pyright: ignore
-    if prepared.sorts.get(name) == "number":
+    apart = any(step.column == name and step.how in REPLACED for step in prepared.steps)
+    if prepared.sorts.get(name) == "moment" and not apart:
+        return Column(name, "datetime", ("2000-01-01", "2020-12-31"))  # pyright: ignore[reportArgumentType]
+    if prepared.sorts.get(name) == "number" or apart:
         return Column(name, "integer", (0, 1000))
     return Column(name, "categorical", categories=("a", "b"))
 

@@ -85,7 +85,8 @@ class RuledTable:
                     mine = np.minimum(mine, bound)
             if step.how in CLIPPED:
                 values[step.column] = mine * DAY if dated else mine
-            made[step.column] = _typed(np.rint(mine * DAY) if dated else tidy(mine), "moment" if dated else "number")
+            moment = dated and step.how in CLIPPED
+            made[step.column] = _typed(np.rint(mine * DAY), "moment") if moment else tidy(mine)
         return frame.assign(**made).drop(columns=self.computed)
 
 
@@ -147,7 +148,7 @@ def _refuse_endless(rules: Sequence[Rule], columns: Mapping[str, Column], sorts:
 
 
 def _difference(step: Step, column: Column, columns: Mapping[str, Column], table: RuledTable) -> Column:
-    """The column of the difference: from 0 to what the bounds leave."""
+    """The column of the difference: from 0 to what the bounds leave; between dates in days, of which most are few."""
     assert step.form is not None
     dated = table.sorts.get(step.column) == "moment"
     own = column_reach(column).times(1 / DAY if dated else 1.0)
@@ -156,12 +157,26 @@ def _difference(step: Step, column: Column, columns: Mapping[str, Column], table
     _refuse_empty(apart.high, step, table)
     may_miss = [columns[n].nullable if n in columns else True for n in (step.column, *step.form.columns)]
     if dated:
-        bounds = (EPOCH, EPOCH + timedelta(seconds=round(apart.high * DAY))) if np.isfinite(apart.high) else None
-        return Column(step.column, "datetime", bounds, nullable=any(may_miss))
-    whole = column.kind != "continuous" and own.whole and base.whole
-    high = int(apart.high) if whole and np.isfinite(apart.high) else apart.high
-    bounds = (0, high) if np.isfinite(high) else None
-    return Column(step.column, "integer" if whole else "continuous", bounds, nullable=any(may_miss), scale=column.scale)
+        dates = [columns.get(n) for n in (step.column, *step.form.columns) if table.sorts.get(n) == "moment"]
+        whole = (
+            all(date is not None and grain_of(date) == DAY for date in dates) and float(step.form.constant).is_integer()
+        )
+    else:
+        whole = column.kind != "continuous" and own.whole and base.whole
+    finite = bool(np.isfinite(apart.high))
+    bounds = (0, int(apart.high) if whole else apart.high) if finite else None
+    scale = "log" if dated and finite else column.scale
+    return Column(step.column, "integer" if whole else "continuous", bounds, nullable=any(may_miss), scale=scale)
+
+
+def grain_of(column: Column) -> float:
+    """How many seconds a date's format cannot tell apart."""
+    if column.format is None:
+        return 1.0
+    moment = datetime(2023, 11, 29, 13, 37, 59)
+    again = datetime.strptime(moment.strftime(column.format), column.format)
+    left = (moment - again).total_seconds()
+    return next(size for size, least in ((DAY, 3600), (3600.0, 60), (60.0, 1), (1.0, -1)) if left >= least)
 
 
 def _narrowed(step: Step, column: Column, columns: Mapping[str, Column], table: RuledTable) -> Column:
