@@ -149,7 +149,8 @@ def check(
     if as_json:
         result = {"valid": True, "complete": not missing, "missing": missing, "schema": checked.to_dict()}
         counts = [{"rule": str(r), "broken": n} for r, n in zip(checked.rules, broken, strict=False)]
-        print_json(result | {"private_to_the_data_holder": {"notes": list(notes), "rules": counts}})
+        private = {"notes": list(notes)} | ({"rules": counts} if counts else {})
+        print_json(result | {"private_to_the_data_holder": private})
         return
     print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked, gaps_only=bool(missing))
     if missing:
