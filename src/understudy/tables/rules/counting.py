@@ -16,7 +16,7 @@ from understudy.tables.rules.limits import refuse_impossible
 from understudy.tables.rules.sorts import check_sorts, check_values, column_sort, infer
 from understudy.tables.rules.taking_in import check_named, prepare
 from understudy.tables.schema import Schema
-from understudy.tables.written import as_moments
+from understudy.tables.written import as_read
 
 
 def check_rules(schema: Schema) -> None:
@@ -31,7 +31,7 @@ def check_rules(schema: Schema) -> None:
 
 def broken_rows(table: Table, schema: Schema | None, rules: Sequence[Rule]) -> list[int]:
     """Looks at private rows; nothing of this may be published. One count for each rule; what is missing breaks none."""
-    frame = as_moments(without_aside(as_frame(table), schema), schema)
+    frame = as_read(without_aside(as_frame(table), schema), schema)
     found = prepare(frame, schema, None if schema is None else schema.target, rules)
     counts: list[int] = []
     for rule in rules:

@@ -44,6 +44,8 @@ def column_sort(column: Column) -> Sort | None:
         if column.categories is None:
             return None
         return "text" if any(isinstance(label, str) for label in column.categories) else "number"
+    if column.kind == "duration":
+        return None  # rules do not calculate with columns of this kind yet
     sorts: dict[str, Sort] = {"boolean": "truth", "datetime": "moment"}
     return sorts.get(column.kind, "number")
 

@@ -171,7 +171,7 @@ def _difference(step: Step, column: Column, columns: Mapping[str, Column], table
 
 def grain_of(column: Column) -> float:
     """How many seconds a date's format cannot tell apart."""
-    if column.format is None:
+    if column.format is None or column.kind != "datetime":
         return 1.0
     moment = datetime(2023, 11, 29, 13, 37, 59)
     again = datetime.strptime(moment.strftime(column.format), column.format)
