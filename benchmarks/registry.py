@@ -47,6 +47,7 @@ PAGES: dict[str, dict[str, str]] = {
         "verdict": "verdict:BENCHMARK",
         "interactions": "interactions:BENCHMARK",
         "any-table": "any_table:BENCHMARK",
+        "rules": "rules:BENCHMARK",
         "faults": "faults:BENCHMARK",
         "fuzz": "fuzz:BENCHMARK",
         "demo": "demo:BENCHMARK",

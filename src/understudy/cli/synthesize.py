@@ -19,6 +19,7 @@ from understudy.cli.options import (
     EncodingOption,
     LedgerOption,
     OnlyOption,
+    RuleOption,
     SampleOption,
     SeparatorOption,
     SettingsOption,
@@ -57,6 +58,7 @@ def synthesize(
     public_sample: SampleOption = None,
     drop: DropOption = None,
     only: OnlyOption = None,
+    rule: RuleOption = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
     ] = None,
@@ -98,9 +100,11 @@ def synthesize(
     from understudy.tables import Schema, check_table_path
     from understudy.tables.formats import with_text_options
     from understudy.tables.mending import mended
+    from understudy.tables.rules import parse_rules
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
+    rules = parse_rules(rule or (), where="--rule")
     data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     check_table_path(out)
@@ -138,6 +142,7 @@ def synthesize(
                 resume=resume,
                 typed=table.typed,
                 check=checking,
+                rules=rules,
                 progress=lambda at: tell(
                     at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
                 ),
@@ -145,7 +150,7 @@ def synthesize(
         tell_verdict(generator, as_json)
         run.still_ours()
         generator.save(folder)
-        generator.sample_to(out, rows, random_state=seed)
+        drawn = generator.sample_to(out, rows, random_state=seed)
         run.certificate, run.interrupted = generator.certificate_, generator.interrupted_
     if ours and not generator.interrupted_:
         _remove(private)
@@ -156,6 +161,7 @@ def synthesize(
         rows,
         folder,
         private,
+        drawn.drawn_again,
         mended(table, generator.schema_, generator.certificate_.body["release"].get("not_learnt", ())),
         as_json,
     )
@@ -166,7 +172,10 @@ def sample(
     release: Annotated[Path, typer.Argument(help="The release folder that `synthesize` made.")],
     out: Annotated[Path, typer.Option(help="File for the rows: .csv, .csv.gz, .parquet or .feather.")],
     rows: Annotated[int, typer.Option(help="How many rows; any number is free.")] = 1000,
-    condition: Annotated[list[str] | None, typer.Option(help="Only rows with COLUMN=VALUE; may be repeated.")] = None,
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(help="Only rows with COLUMN=VALUE, or 'age >= 65', as a rule is written; may be repeated."),
+    ] = None,
     balance: Annotated[
         float, typer.Option(help="0: classes as common as released; 1: all alike; between: rare ones more often.")
     ] = 0.0,
@@ -180,19 +189,41 @@ def sample(
     generator = registry.load(release)
     if not hasattr(generator, "sample_to"):
         raise InputError(f"{release} holds a {generator.__class__.__name__}, which makes no rows.")
-    conditions = dict(_condition(text, generator.schema_) for text in condition or [])
-    generator.sample_to(out, rows, conditions, seed, **({"balance": balance} if balance else {}))
+    plain = [text for text in condition or [] if _is_plain(text)]
+    conditions = dict(_condition(text, generator.schema_) for text in plain)
+    where = [text for text in condition or [] if text not in plain]
+    more = {"balance": balance} if balance else {}
+    drawn = generator.sample_to(out, rows, conditions, seed, where=where, **more)
     epsilon = generator.certificate_.epsilon
     if as_json:
-        print_json({"out": str(out), "rows": rows, "epsilon": epsilon, "delta": generator.certificate_.delta})
+        result = {"out": str(out), "rows": rows, "epsilon": epsilon, "delta": generator.certificate_.delta}
+        print_json({**result, "drawn_again": drawn.drawn_again})
     else:
         typer.echo(f"Wrote {rows:,} rows to {out}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
+        _tell_rules(generator, drawn.drawn_again)
 
 
 def _remove(private: Path) -> None:
     import shutil
 
     shutil.rmtree(private, ignore_errors=True)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a condition is COLUMN=VALUE, and not written as a rule is."""
+    name, equals, value = text.partition("=")
+    return bool(equals) and not value.startswith("=") and name[-1:] not in ("<", ">", "!", "=")
+
+
+def _tell_rules(generator: Any, drawn_again: float) -> None:
+    """How rules were kept, in one line."""
+    if (book := generator.rules_) is not None:
+        computed = [*book.facts()["computed"], *book.facts()["differences"]]
+        built = f" ({', '.join(computed)} by construction)" if computed else ""
+        typer.echo(
+            f"Every row keeps all {len(book.schema.rules)} rules{built}; {drawn_again:.1%} of the rows that were drawn broke "
+            "one, and others were drawn for them."
+        )
 
 
 def _condition(text: str, schema: Any) -> tuple[str, Any]:
@@ -208,7 +239,9 @@ def _condition(text: str, schema: Any) -> tuple[str, Any]:
     return name, read_value(value)
 
 
-def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, unfit: Mended, as_json: bool) -> None:
+def _report(
+    generator: Any, out: Path, rows: int, folder: Path, private: Path, drawn_again: float, unfit: Mended, as_json: bool
+) -> None:
     certificate = generator.certificate_
     summary = {
         "method": generator.method,
@@ -223,7 +256,9 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, u
         "unsafe": list(certificate.unsafe),
         "not_learnt": certificate.body["release"].get("not_learnt", []),
     }
-    judged = {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
+    ruled = certificate.body["release"].get("rules")
+    judged = {"rules": None if ruled is None else {**ruled, "drawn_again": drawn_again}}
+    judged |= {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
     judged["check"] = certificate.body["release"].get("check")
     if as_json:
         print_json({**summary, **judged, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
@@ -239,6 +274,7 @@ def _report(generator: Any, out: Path, rows: int, folder: Path, private: Path, u
             f"Could not be learnt, and left empty: {', '.join(absent)}. Nothing stood out of the noise; what a schema or "
             "--public-sample says of them costs nothing, and a larger --epsilon shows more."
         )
+    _tell_rules(generator, drawn_again)
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)
     tell_owner(*unfit.sentences())

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from understudy.errors import InputError
 from understudy.tables.aside import ASIDE, Aside
 from understudy.tables.column import Column, repeated
+from understudy.tables.rules.grammar import Rule, parse_rules
 from understudy.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -31,12 +32,13 @@ class Schema:
 
     `aside` are columns that are not learnt (`kind: id`, `text` or `drop`); they are no part of `columns` and `names`.
     `certificate` is that of a schema which was looked at in the rows and paid for: whatever is made with it names it, and
-    states what both cost together.
+    states what both cost together. `rules` are public statements about every row; see `understudy.tables.rules`.
     """
 
     columns: tuple[Column, ...]
     target: str | None = None
     aside: tuple[Aside, ...] = field(default=(), kw_only=True)
+    rules: tuple[Rule, ...] = field(default=(), kw_only=True)
     certificate: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -156,12 +158,14 @@ class Schema:
         for column in sorted(self.aside, key=lambda column: column.place):
             columns.insert(column.place, column.to_dict())
         plain["columns"] = columns
+        if self.rules:
+            plain["rules"] = [str(rule) for rule in self.rules]
         return plain if self.certificate is None else plain | {"certificate": dict(self.certificate)}
 
     @classmethod
     def from_dict(cls, plain: object, *, where: str = "schema") -> Schema:
         """The schema that `to_dict` wrote. Unknown keys are refused: a misspelt `bounds` must not become no bounds."""
-        given = _keys(plain, ("version", "target", "columns", "certificate"), where)
+        given = _keys(plain, ("version", "target", "columns", "rules", "certificate"), where)
         if "version" not in given:
             raise InputError(f"{where}: `version` is missing; write `version: {VERSION}`.")
         if given["version"] != VERSION or isinstance(given["version"], bool):
@@ -190,7 +194,8 @@ class Schema:
                 raise InputError(f"{where}: {error}") from None
         try:
             certificate = _certificate(given.get("certificate"), where)
-            return cls(tuple(parsed), given.get("target"), certificate, aside=tuple(aside))
+            rules = parse_rules(given.get("rules") or (), where="`rules`")
+            return cls(tuple(parsed), given.get("target"), certificate, aside=tuple(aside), rules=rules)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 
