@@ -60,7 +60,7 @@ def test_the_whole_way(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rules["differences"] == ["end"]
     assert 0 <= rules["drawn_again"] < 0.5
     made = pd.read_csv(out, parse_dates=["start", "end"])
-    assert (made["end"] >= made["start"]).all()
+    assert np.all(made["end"] >= made["start"])
     assert np.array_equal(made["month"], made["start"].dt.month)
 
     release, long = folder / "made.csv.release", folder / "long.csv"
