@@ -48,6 +48,7 @@ PAGES: dict[str, dict[str, str]] = {
         "interactions": "interactions:BENCHMARK",
         "any-table": "any_table:BENCHMARK",
         "persons": "persons:BENCHMARK",
+        "rules": "rules:BENCHMARK",
         "faults": "faults:BENCHMARK",
         "fuzz": "fuzz:BENCHMARK",
         "demo": "demo:BENCHMARK",

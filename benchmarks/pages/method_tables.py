@@ -302,12 +302,26 @@ def persons(summary: Sequence[Row]) -> list[str]:
     return _table([*heads, "distance: person", "naive", "row"], rows)
 
 
+def rules_table(summary: Sequence[Row]) -> list[str]:
+    """A line for each table: what agrees and what it is worth, without rules and with them."""
+    rows: list[list[str]] = []
+    for none in select(summary, way="none"):
+        ways = [next(select(summary, table=none["table"], way=way)) for way in ("none", "rules", "real rows")]
+        agree = [f"{row['agree']:.1%} (worst {row['worst_rule']:.1%})" for row in ways[:2]]
+        again = f"{ways[1]['drawn_again']:.1%}"
+        auroc, distance = ([f"{row[score]:.3f}" for row in ways] for score in ("auroc", "distance"))
+        rows.append([none["table"], f"{none['rows']:,.0f}", *agree, again, *auroc, *distance[:2]])
+    heads = ["agree, no rules", "agree, rules", "drawn again", "AUROC, no rules", "rules", "real rows"]
+    return _table(["table", "rows", *heads, "distance, no rules", "rules"], rows)
+
+
 # Page -> mark -> the result, its table, and what makes lines of it.
 PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
     "audits": {"audits": ("audit", "summary", audits)},
     "guides/verdict": {"verdict": ("verdict", "summary", verdict_table)},
     "guides/persons": {"persons": ("persons", "summary", persons)},
     "guides/any-table": {"any table": ("any-table", "summary", any_table)},
+    "guides/rules": {"rules": ("rules", "summary", rules_table)},
     "methods/moments": {"moments": ("moments", "summary", moments_table)},
     **{
         f"methods/{name}": {

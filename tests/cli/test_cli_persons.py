@@ -101,6 +101,10 @@ def test_an_id_that_repeats_is_asked_about_before_anything_is_spent(
         (("--person", "sick", "--rows-per-person", 3), "cannot be the target"),
         (("--person", "patient_id", "--rows-per-person", 0), "a whole number from 1 on"),
         (("--person", "patient_id", "--rows-per-person", 3, "--check", 0.1), "does not go with --person"),
+        (
+            ("--person", "patient_id", "--rows-per-person", 3, "--rule", "dose >= age"),
+            "rules do not go with `person` yet",
+        ),
         (("--person", "patient_id", "--rows-per-person", 3, "--method", "gan"), "one row, and not yet for a person"),
     ],
 )

@@ -63,7 +63,7 @@ def test_rows_of_classes_that_were_not_found_are_in_none() -> None:
     frame = _table()
     frame.loc[:899, "y"] = [f"z{i}" for i in range(900)]
     found = Coordinates.declared(_DRAFT.with_column(Column("y", "categorical", categories=("a", "b"))), 3000)
-    goal = target_of(replace(found, columns=tuple(replace(c, target=c.name == "y") for c in found)))
+    goal = target_of(replace(found, columns=tuple(replace(c, target=c.name == "y") for c in found)), None)
     classes = goal.classes(found.cells(frame, np.random.default_rng(0)), frame)
     assert set(classes[:900]) == {ABSENT}
     assert classes[900:].tolist() == [("a", "b").index(label) for label in frame["y"][900:]]

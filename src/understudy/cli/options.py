@@ -51,6 +51,10 @@ DATA_HELP = (
 )
 DropOption = Annotated[str | None, typer.Option("--drop", help="Columns to leave out, with commas between them.")]
 OnlyOption = Annotated[str | None, typer.Option("--only", help="The only columns to take, beside the target.")]
+RuleOption = Annotated[
+    list[str] | None,
+    typer.Option("--rule", help="What holds in every row, as 'discharge >= admission'; may be repeated. Public."),
+]
 PersonOption = Annotated[
     str | None,
     typer.Option("--person", help="The column that says whose a row is: the promise is for a person with all rows."),

@@ -130,24 +130,44 @@ def assisted(data: Path, target: str | None, yes: bool, *, asking: bool, delta: 
 @schema.command()
 def check(
     file: Annotated[Path, typer.Argument(metavar="SCHEMA", help="The schema: .yaml or .json.")],
-    data: Annotated[Path | None, typer.Argument(help="A table that should fit it.", parser=source)] = None,
+    data: Annotated[
+        Path | None, typer.Argument(help="A table that should fit it, and keep its rules.", parser=source)
+    ] = None,
+    named: Annotated[
+        Path | None, typer.Option("--data", help="The same table, named as an option.", parser=source)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a schema, and whether a table fits it. What is said about the table is for its holder only."""
     from understudy.tables import Schema, read_table, validate_frame
+    from understudy.tables.rules.counting import broken_rows, check_rules
 
+    if data is not None and named is not None:
+        raise InputError("the table is named twice: leave --data out.")
+    data = data or named
     checked = Schema.read(file)
-    notes = () if data is None else validate_frame(read_table(data), checked)
+    check_rules(checked)
+    table = None if data is None else read_table(data)
+    notes = () if table is None else validate_frame(table, checked)
+    broken = [] if table is None else broken_rows(table, checked, checked.rules)
     missing = checked.missing()
     if as_json:
         result = {"valid": True, "complete": not missing, "missing": missing, "schema": checked.to_dict()}
-        print_json(result | {"private_to_the_data_holder": {"notes": list(notes)}})
+        counts = [{"rule": str(r), "broken": n} for r, n in zip(checked.rules, broken, strict=False)]
+        private = {"notes": list(notes)} | ({"rules": counts} if counts else {})
+        print_json(result | {"private_to_the_data_holder": private})
         return
     print_columns(f"Schema {file}: valid, {'with gaps' if missing else 'complete'}", checked, gaps_only=bool(missing))
     if missing:
         typer.echo(to_do(checked, file))
     if data is not None:
-        tell_owner(f"{data} fits it", *notes)
+        rows = 0 if table is None else len(table)
+        counts = [f"{n:,} of {rows:,} rows break `{r.short}`" for r, n in zip(checked.rules, broken, strict=True)]
+        tell_owner(f"{data} fits it", *notes, *counts)
+        if any(broken):
+            typer.echo(
+                "Look at those rows: usually the rule is wrong, or the data. No rule is applied to real rows but one by one."
+            )
 
 
 def _check_options(

@@ -21,6 +21,7 @@ from understudy.cli.options import (
     OnlyOption,
     PersonOption,
     RowsPerPersonOption,
+    RuleOption,
     SampleOption,
     SeparatorOption,
     SettingsOption,
@@ -68,6 +69,7 @@ def synthesize(
     only: OnlyOption = None,
     person: PersonOption = None,
     rows_per_person: RowsPerPersonOption = None,
+    rule: RuleOption = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
     ] = None,
@@ -110,10 +112,11 @@ def synthesize(
     from understudy.tables import Schema, check_table_path
     from understudy.tables.formats import with_text_options
     from understudy.tables.mending import mended
-    from understudy.tables.persons import left_out
+    from understudy.tables.rules import parse_rules
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
+    rules = parse_rules(rule or (), where="--rule")
     data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     check_table_path(out)
@@ -133,8 +136,7 @@ def synthesize(
     sizes = _with_records(generator, delta, table_sizes(table.frame, described, target), table.frame, owner)
     if look_ahead(entry, generator, sizes, dry_run, as_json):
         return
-    if owner is None and generator.private:
-        ask_about_persons(table.frame, method, yes or as_json)
+    _ask(generator, table.frame, owner, yes or as_json)
     held = None
     if check is not None:
         frame, held = hold_out(
@@ -160,6 +162,7 @@ def synthesize(
                 typed=table.typed,
                 check=checking,
                 **whose,
+                rules=rules,
                 progress=lambda at: tell(
                     at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
                 ),
@@ -167,7 +170,7 @@ def synthesize(
         tell_verdict(generator, as_json)
         run.still_ours()
         generator.save(folder)
-        generator.sample_to(out, rows, random_state=seed)
+        drawn = generator.sample_to(out, rows, random_state=seed)
         run.certificate, run.interrupted = generator.certificate_, generator.interrupted_
     if ours and not generator.interrupted_:
         _remove(private)
@@ -178,8 +181,9 @@ def synthesize(
         rows,
         folder,
         private,
+        drawn.drawn_again,
         mended(table, generator.schema_, generator.certificate_.body["release"].get("not_learnt", ())),
-        None if owner is None else left_out(table.frame, owner),
+        _beyond(table.frame, owner),
         as_json,
     )
 
@@ -189,7 +193,10 @@ def sample(
     release: Annotated[Path, typer.Argument(help="The release folder that `synthesize` made.")],
     out: Annotated[Path, typer.Option(help="File for the rows: .csv, .csv.gz, .parquet or .feather.")],
     rows: Annotated[int, typer.Option(help="How many rows; any number is free.")] = 1000,
-    condition: Annotated[list[str] | None, typer.Option(help="Only rows with COLUMN=VALUE; may be repeated.")] = None,
+    condition: Annotated[
+        list[str] | None,
+        typer.Option(help="Only rows with COLUMN=VALUE, or 'age >= 65', as a rule is written; may be repeated."),
+    ] = None,
     balance: Annotated[
         float, typer.Option(help="0: classes as common as released; 1: all alike; between: rare ones more often.")
     ] = 0.0,
@@ -203,13 +210,18 @@ def sample(
     generator = registry.load(release)
     if not hasattr(generator, "sample_to"):
         raise InputError(f"{release} holds a {generator.__class__.__name__}, which makes no rows.")
-    conditions = dict(_condition(text, generator.schema_) for text in condition or [])
-    generator.sample_to(out, rows, conditions, seed, **({"balance": balance} if balance else {}))
+    plain = [text for text in condition or [] if _is_plain(text)]
+    conditions = dict(_condition(text, generator.schema_) for text in plain)
+    where = [text for text in condition or [] if text not in plain]
+    more = {"balance": balance} if balance else {}
+    drawn = generator.sample_to(out, rows, conditions, seed, where=where, **more)
     epsilon = generator.certificate_.epsilon
     if as_json:
-        print_json({"out": str(out), "rows": rows, "epsilon": epsilon, "delta": generator.certificate_.delta})
+        result = {"out": str(out), "rows": rows, "epsilon": epsilon, "delta": generator.certificate_.delta}
+        print_json({**result, "drawn_again": drawn.drawn_again})
     else:
         typer.echo(f"Wrote {rows:,} rows to {out}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
+        _tell_rules(generator, drawn.drawn_again)
 
 
 def _whose(
@@ -220,6 +232,18 @@ def _whose(
     if owner is not None and check is not None:
         raise InputError("--check holds out rows, and does not go with --person. Leave one of them out.")
     return owner, {} if owner is None else {"person": owner.column, "rows_per_person": owner.rows}
+
+
+def _ask(generator: Any, frame: pd.DataFrame, owner: Person | None, yes: bool) -> None:
+    if owner is None and generator.private:
+        ask_about_persons(frame, generator.method, yes)
+
+
+def _beyond(frame: pd.DataFrame, owner: Person | None) -> tuple[int, int] | None:
+    """Private, for the owner's eyes: rows beyond those that are taken of a person, and rows of nobody."""
+    from understudy.tables.persons import left_out
+
+    return None if owner is None else left_out(frame, owner)
 
 
 def _with_records(
@@ -241,6 +265,23 @@ def _remove(private: Path) -> None:
     shutil.rmtree(private, ignore_errors=True)
 
 
+def _is_plain(text: str) -> bool:
+    """Whether a condition is COLUMN=VALUE, and not written as a rule is."""
+    name, equals, value = text.partition("=")
+    return bool(equals) and not value.startswith("=") and name[-1:] not in ("<", ">", "!", "=")
+
+
+def _tell_rules(generator: Any, drawn_again: float) -> None:
+    """How rules were kept, in one line."""
+    if (book := generator.rules_) is not None:
+        computed = [*book.facts()["computed"], *book.facts()["differences"]]
+        built = f" ({', '.join(computed)} by construction)" if computed else ""
+        typer.echo(
+            f"Every row keeps all {len(book.schema.rules)} rules{built}; {drawn_again:.1%} of the rows that were drawn broke "
+            "one, and others were drawn for them."
+        )
+
+
 def _condition(text: str, schema: Any) -> tuple[str, Any]:
     """COLUMN=VALUE in the type of the column's values."""
     name, equals, value = text.partition("=")
@@ -255,8 +296,8 @@ def _condition(text: str, schema: Any) -> tuple[str, Any]:
 
 
 def _report(
-    generator: Any, out: Path, rows: int, folder: Path, private: Path, unfit: Mended, beyond: tuple[int, int] | None,
-    as_json: bool,
+    generator: Any, out: Path, rows: int, folder: Path, private: Path, drawn_again: float, unfit: Mended,
+    beyond: tuple[int, int] | None, as_json: bool,
 ) -> None:  # fmt: skip
     certificate = generator.certificate_
     summary = {
@@ -273,7 +314,9 @@ def _report(
         "unsafe": list(certificate.unsafe),
         "not_learnt": certificate.body["release"].get("not_learnt", []),
     }
-    judged = {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
+    ruled = certificate.body["release"].get("rules")
+    judged = {"rules": None if ruled is None else {**ruled, "drawn_again": drawn_again}}
+    judged |= {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
     judged["check"] = certificate.body["release"].get("check")
     if as_json:
         private_facts: dict[str, Any] = {"mended": unfit.to_dict()}
@@ -292,6 +335,7 @@ def _report(
             f"Could not be learnt, and left empty: {', '.join(absent)}. Nothing stood out of the noise; what a schema or "
             "--public-sample says of them costs nothing, and a larger --epsilon shows more."
         )
+    _tell_rules(generator, drawn_again)
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)
     words = ("rows are beyond those taken of their person", "rows name no person and were left out")

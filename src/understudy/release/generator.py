@@ -7,7 +7,7 @@ method fixes its noise from what is left of the budget and charges before it dra
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
@@ -24,13 +24,16 @@ from understudy.release.driver import Progress, Run
 from understudy.release.estimator import Estimator, paid_before
 from understudy.release.intake import Intake, check_persons, check_table, take_in, with_labels
 from understudy.release.person_rows import PersonRows, without_rows
-from understudy.release.sampling import stream, write_stream
+from understudy.release.sampling import Drawn, stream, write_stream
 from understudy.release.spending import spending_of
 from understudy.release.verdict import Verdict
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
 from understudy.tables.persons import ROWS, Person
+from understudy.tables.rules import Rule, parse_rules
+from understudy.tables.rules.rulebook import Rulebook, refuse_contradictions
+from understudy.tables.rules.taking_in import RuledTable, prepare
 from understudy.tables.schema import SchemaLike
 
 # So many synthetic rows are shown to a check.
@@ -88,6 +91,8 @@ class TableGenerator(Estimator):
     """How `learn` makes its promise for persons with several rows, if it can: each person counts as one, and how many rows it
     has is a column; or each person's rows go to one teacher, and rows are as common as they are."""
     schema_epsilon_share: float
+    rules_: Rulebook | None = None
+    """How drawn rows are finished, where there are rules; the model is then one of the table as `rules_.learnt` says."""
 
     def learn(self, rows: Intake) -> Learnt:
         """Touches private data: the method. Everything that leaves is charged to `rows.budget` before it is drawn."""
@@ -122,6 +127,7 @@ class TableGenerator(Estimator):
         check: HeldOutCheck | None = None,
         person: str | None = None,
         rows_per_person: int | None = None,
+        rules: Sequence[str | Rule] = (),
     ) -> Self:
         """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
 
@@ -133,11 +139,13 @@ class TableGenerator(Estimator):
         `budget` may hold earlier charges for the same data. A method that takes long keeps checkpoints in `workspace`,
         a folder named `*.private`; with `resume` the run in it goes on. Ctrl-C ends such a run after the current
         iteration and leaves a generator that may be released: all of it is paid for. `check` (see `understudy.evaluation.check`)
-        holds other rows, and is shown synthetic ones before the certificate is written.
+        holds other rows, and is shown synthetic ones before the certificate is written. `rules` are public statements
+        about every row, beside those of the schema: every row that is drawn fulfils them.
         `person` names the column that says whose a row is, where a person has several: then the promise is for one person with
         all of their rows, of which at most `rows_per_person` are taken. A schema may say both.
         """
         self._check_settings()
+        said = parse_rules(rules)
         frame, target = with_labels(frame, target)
         schema = Schema.of(schema)
         owner = self.whose(schema, person, rows_per_person)
@@ -154,7 +162,7 @@ class TableGenerator(Estimator):
             ) as booked:  # fmt: skip
                 self.fit(
                     frame, target, schema, budget=booked.budget, workspace=workspace, resume=resume, progress=progress,
-                    checkpoint_seconds=checkpoint_seconds, typed=typed, strict=strict, person=person,
+                    checkpoint_seconds=checkpoint_seconds, typed=typed, strict=strict, rules=said, person=person,
                     rows_per_person=rows_per_person,
                 )  # fmt: skip
                 booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
@@ -164,8 +172,11 @@ class TableGenerator(Estimator):
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
             )
         persons, seed = None, self._seed()
+        said = parse_rules((*(() if schema is None else schema.rules), *said))
         if owner is None:
             table, present, declared, goal = check_table(frame, target, schema, strict=strict)
+        elif said:
+            raise InputError("rules do not go with `person` yet: leave one of them out. Nothing was spent.")
         else:
             table, declared, goal, persons = check_persons(
                 frame, target, schema, owner, seed, numbered=self.takes_persons == "weighted", strict=strict
@@ -173,14 +184,18 @@ class TableGenerator(Estimator):
             present = persons.present
         size = len(present) if persons is None else persons.number
         self._check_rows(size)
+        book = prepare(table, declared, goal, said, typed=typed) if said else None
+        if book is not None:
+            refuse_contradictions(book)
+            table, declared = book.learnt_rows(table), book.learnt_schema
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget, size)
-        files = self._workspace(table, declared, workspace, resume) if self.resumable else None
+        files = self._workspace(table, declared, workspace, resume, said) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
         try:
             rows = Intake(table, present, declared, goal, seed, paying, run, typed=typed, persons=persons)
             taken = rows if self.buys_coordinates else take_in(rows, share if self.private else 0.0)
-            self.fit_intake(taken, check)
+            self.fit_intake(taken, check, book)
         except (InputError, BudgetExceeded):
             if files is not None and files.untouched:
                 files.remove()  # refused before the first draw: there is no run to resume
@@ -190,26 +205,40 @@ class TableGenerator(Estimator):
                 files.close()
         return self
 
-    def fit_intake(self, rows: Intake, check: HeldOutCheck | None = None) -> Self:
-        """Touches private data (`rows`, taken in already): learn, and certify what its budget was charged."""
+    def fit_intake(self, rows: Intake, check: HeldOutCheck | None = None, book: RuledTable | None = None) -> Self:
+        """Touches private data (`rows`, taken in already): learn, and certify what its budget was charged.
+
+        With a `book` the rows are those that its rules leave to be learnt.
+        """
         learnt = self.learn(rows)
         self.interrupted_ = rows.run.stopped
         self.coordinates_ = learnt.coordinates or rows.coordinates
         schema = rows.schema if self.coordinates_ is None else self.coordinates_.schema
-        schema = replace(schema, aside=() if rows.declared is None else rows.declared.aside)
+        declared = rows.declared if book is None else book.declared
+        self.rules_ = None
+        if book is None:
+            schema = replace(schema, aside=() if declared is None else declared.aside, rules=())
+        else:
+            schema = replace(schema, aside=(), rules=(), certificate=None)
+            self.rules_ = Rulebook.of(book, schema, lambda n: learnt.model.draw(n, {}, rows.rng(41)))
+            schema = self.rules_.schema
         sizes: dict[str, Any] = {"rows": len(rows)}
         if rows.persons is not None:
             sizes = {"persons": len(rows), "rows_per_person": rows.persons.most}
             learnt = learnt._replace(facts={**learnt.facts, **sizes})
         self._ready(learnt.model, learnt.facts, without_rows(schema))
         facts = {**learnt.facts, **sizes, "schema_estimated": rows.estimated}
+        if self.rules_ is not None:
+            facts["rules"] = self.rules_.facts()
         if self.coordinates_ is not None and self.coordinates_.empty:
             facts["not_learnt"] = self.coordinates_.empty
         if learnt.verdict is not None:
             facts["verdict"] = learnt.verdict.to_dict()
         if check is not None:
             synthetic = learnt.model.draw(CHECK_ROWS, {}, rows.rng(31))
-            facts["check"] = check(synthetic, schema, self.coordinates_).to_dict()
+            if self.rules_ is not None:
+                synthetic, _ = self.rules_.finisher.finish(synthetic)
+            facts["check"] = check(synthetic, schema, self.coordinates_ if book is None else None).to_dict()
         if learnt.unprotected is not None:
             self._certify_unprotected(self.kind, facts, learnt.unprotected)
         else:
@@ -217,10 +246,10 @@ class TableGenerator(Estimator):
                 learnt.budget or rows.budget,
                 self.kind,
                 facts,
-                [rows.assumed_public],
+                [rows.assumed_public, *(["the rules, which the owner stated"] if self.rules_ is not None else [])],
                 sanitised=learnt.sanitised,
                 unsafe=learnt.unsafe,
-                schema=rows.declared,
+                schema=declared,
                 unit="row" if rows.persons is None else PERSON,
             )
         return self
@@ -248,7 +277,12 @@ class TableGenerator(Estimator):
         return person
 
     def _workspace(
-        self, table: pd.DataFrame, declared: Schema | None, path: str | Path | None, resume: bool
+        self,
+        table: pd.DataFrame,
+        declared: Schema | None,
+        path: str | Path | None,
+        resume: bool,
+        rules: Sequence[Rule] = (),
     ) -> Workspace | None:
         """Touches private data: a keyed digest of the rows tells whether a run is resumed on the same table."""
         if path is None:
@@ -262,6 +296,7 @@ class TableGenerator(Estimator):
             table = Coordinates.declared(declared, len(table)).settled(table, np.random.default_rng(0))
         digest = hashing.hash_pandas_object(table, index=False).to_numpy()
         said = {} if declared is None else declared.to_dict()
+        said |= {"rules": [str(rule) for rule in rules]} if rules else {}
         identity = {**self._settings(), "method": self.method, "rows": len(table), **said}
         return Workspace(path, identity, digest, resume=resume)
 
@@ -271,14 +306,20 @@ class TableGenerator(Estimator):
     # ---- the release ---------------------------------------------------------------------------------------------
 
     def sample(
-        self, n: int, conditions: Mapping[str, Any] | None = None, random_state: int | None = None, **how: Any
+        self,
+        n: int,
+        conditions: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+        *,
+        where: str | Sequence[str] = (),
+        **how: Any,
     ) -> pd.DataFrame:
-        """`n` synthetic rows, all of which fit the schema; with `conditions` such that fulfil them. Free.
+        """`n` synthetic rows, all of which fit the schema and its rules; with `conditions` such that fulfil them. Free.
 
         A condition is a value, a range as a tuple `(30, 40)`, several values as a list, or a function from the column to
-        truth values.
+        truth values. `where` says more in the words of rules: `age >= 65 and ward in ("A", "B")`.
         """
-        parts = list(stream(self._rows(**how), self.schema_, n, conditions, random_state))
+        parts = list(stream(self._rows(**how), self.schema_, n, conditions, random_state, self.rules_, where))
         return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
 
     def sample_to(
@@ -287,10 +328,12 @@ class TableGenerator(Estimator):
         n: int,
         conditions: Mapping[str, Any] | None = None,
         random_state: int | None = None,
+        *,
+        where: str | Sequence[str] = (),
         **how: Any,
-    ) -> None:
-        """Write `n` synthetic rows to a table file, however many they are."""
-        write_stream(self._rows(**how), self.schema_, path, n, conditions, random_state)
+    ) -> Drawn:
+        """Write `n` synthetic rows to a table file, however many they are; says how many had to be drawn for it."""
+        return write_stream(self._rows(**how), self.schema_, path, n, conditions, random_state, self.rules_, where)
 
     def _rows(self, **how: Any) -> TableModel:
         """The model whose rows are as common as in the table, also where it was learnt from persons."""
@@ -326,16 +369,22 @@ class TableGenerator(Estimator):
         parameters: dict[str, Any] = {"settings": self._settings(), "facts": self.facts_}
         if self.coordinates_ is not None:
             parameters["coordinates"] = self.coordinates_.to_dict()
+        if self.rules_ is not None:
+            parameters["rules"] = self.rules_.to_dict()
         return Bundle(self.kind, self.method, parameters, self.model_.arrays(), self.certificate_, self.schema_)
 
     def _restore(self, bundle: Bundle) -> None:
         if bundle.schema is None:
             raise InputError("the release has no schema: it is damaged. Copy it again.")
         facts = dict(bundle.parameters["facts"])
-        said = bundle.parameters.get("coordinates")
+        said, ruled = bundle.parameters.get("coordinates"), bundle.parameters.get("rules")
+        if bool(bundle.schema.rules) != (ruled is not None):
+            raise InputError("the release says its rules only in part: it is damaged. Copy it again.")
+        self.rules_ = None if ruled is None else Rulebook.from_dict(ruled, bundle.schema)
+        learnt = bundle.schema if self.rules_ is None else self.rules_.learnt
         self.coordinates_ = None if said is None else Coordinates.from_dict(said)
-        if self.coordinates_ is not None and without_rows(self.coordinates_.schema).names != bundle.schema.names:
+        if self.coordinates_ is not None and without_rows(self.coordinates_.schema).names != learnt.names:
             raise InputError(
                 "the schema and the description of the columns differ: the release is damaged. Copy it again."
             )
-        self._ready(self.restore(bundle.arrays, bundle.schema, facts), facts, bundle.schema)
+        self._ready(self.restore(bundle.arrays, learnt, facts), facts, bundle.schema)

@@ -1,9 +1,10 @@
-"""Rows from a released model, a bounded number at a time, none of which violates the schema. Free."""
+"""Rows from a released model, a bounded number at a time, none of which violates the schema or its rules. Free."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,11 @@ from understudy.errors import InputError
 from understudy.files import whole_file
 from understudy.tables import Schema, check_table_path, write_table
 from understudy.tables.aside import with_aside
+from understudy.tables.io import column_of
+from understudy.tables.rules import Rule, parse_rules
+from understudy.tables.rules.evaluate import read_values, truth
+from understudy.tables.rules.rulebook import Rulebook
+from understudy.tables.rules.sorts import Sorts, check_sorts, check_values, column_sort
 from understudy.tables.written import as_written, plain_times
 from understudy.wording import did_you_mean
 
@@ -21,44 +27,112 @@ if TYPE_CHECKING:
     from understudy.release.generator import TableModel
 
 CHUNK = 1 << 16
-# A condition that fewer than one row in this many fulfils is given up.
-_PATIENCE = 2000
+# A condition that fewer than one row in this many fulfils is given up, and so are rules that fewer keep.
+_PATIENCE, _RULES_PATIENCE = 2000, 200
+
+
+@dataclass
+class Drawn:
+    """How many rows were drawn for those that were kept, and how many of them a rule sorted out."""
+
+    rows: int = 0
+    tried: int = 0
+    broken: int = 0
+
+    @property
+    def drawn_again(self) -> float:
+        """The share of drawn rows that broke a rule, and that others were drawn for."""
+        return self.broken / self.tried if self.tried else 0.0
 
 
 def stream(
-    model: TableModel, schema: Schema, n: int, conditions: Mapping[str, Any] | None, random_state: int | None
+    model: TableModel,
+    schema: Schema,
+    n: int,
+    conditions: Mapping[str, Any] | None,
+    random_state: int | None,
+    rules: Rulebook | None = None,
+    where: str | Sequence[str] = (),
+    tally: Drawn | None = None,
 ) -> Iterator[pd.DataFrame]:
-    """Frames of together `n` rows; conditions are checked before the first."""
+    """Frames of together `n` rows; conditions are checked before the first. `where` says conditions as rules are said."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise InputError(f"`n` (={n!r}) must be a whole number of rows, at least 1.")
     wanted = dict(conditions or {})
     check_conditions(wanted, schema)
-    return _stream(model, schema, int(n), wanted, np.random.default_rng(random_state))
+    said = parse_rules([where] if isinstance(where, str) else where, where="condition")
+    for rule in said:
+        for name in rule.columns:
+            schema[name]
+    columns = {column.name: column for column in schema}
+    check_sorts(said, {name: column_sort(column) for name, column in columns.items()})
+    check_values(said, columns)
+    return _stream(model, schema, int(n), wanted, said, np.random.default_rng(random_state), rules, tally or Drawn())
 
 
-def _exact(wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """The conditions that name one value: a model may draw towards these."""
-    return {name: value for name, value in wanted.items() if not (callable(value) or isinstance(value, tuple | list))}
+def _exact(wanted: Mapping[str, Any], rules: Rulebook | None) -> dict[str, Any]:
+    """The conditions that name one value: a model may draw towards these, if it is the column itself that it learnt."""
+    return {
+        name: value
+        for name, value in wanted.items()
+        if not (callable(value) or isinstance(value, tuple | list)) and (rules is None or name in rules.own)
+    }
 
 
 def _stream(
-    model: TableModel, schema: Schema, n: int, wanted: dict[str, Any], rng: np.random.Generator
+    model: TableModel,
+    schema: Schema,
+    n: int,
+    wanted: dict[str, Any],
+    said: Sequence[Rule],
+    rng: np.random.Generator,
+    rules: Rulebook | None,
+    tally: Drawn,
 ) -> Iterator[pd.DataFrame]:
-    size = min(CHUNK, n if not wanted else max(1024, 2 * n))
-    done = tried = 0
-    while done < n:
-        frame: Any = model.draw(size, _exact(wanted), rng)[list(schema.names)]
-        if wanted:
-            frame = frame[_fulfils(frame, wanted)].reset_index(drop=True)
-        frame = with_aside(as_written(frame.head(n - done), schema), schema, done + 1)
-        done, tried = done + len(frame), tried + size
+    choosy = bool(wanted or said)
+    size = min(CHUNK, n if not choosy else max(1024, 2 * n))
+    if rules is not None:  # one size throughout: a network is compiled for each
+        size = min(CHUNK, max(1024, int(1.1 * size / max(rules.kept, 1 / _RULES_PATIENCE))))
+    while tally.rows < n:
+        frame: Any = model.draw(size, _exact(wanted, rules), rng)
+        tally.tried += size
+        if rules is None:
+            frame = frame[list(schema.names)]
+        else:
+            frame, kept = rules.finisher.finish(frame)
+            tally.broken += size - len(frame)
+            _refuse_hopeless(rules, kept, tally)
+        if choosy:
+            frame = frame[_fulfils(frame, wanted) & _holds(frame, said, schema)].reset_index(drop=True)
+        frame = with_aside(as_written(frame.head(n - tally.rows), schema), schema, tally.rows + 1)
+        tally.rows += len(frame)
         if len(frame):
             yield frame
-        if tried > _PATIENCE * max(done, 100):
+        if tally.tried - tally.broken > _PATIENCE * max(tally.rows, 100):
+            asked = " and ".join([*([str(wanted)] if wanted else []), *(rule.short for rule in said)])
             raise InputError(
-                f"condition {wanted}: {done} of {tried:,} generated rows fulfil it. This generator hardly makes such "
-                "rows; drop the condition or widen it."
+                f"condition {asked}: {tally.rows} of {tally.tried:,} generated rows fulfil it. This generator hardly makes "
+                "such rows; drop the condition or widen it."
             )
+
+
+def _refuse_hopeless(rules: Rulebook, kept: np.ndarray, tally: Drawn) -> None:
+    if tally.tried >= 100 * _RULES_PATIENCE and (tally.tried - tally.broken) * _RULES_PATIENCE < tally.tried:
+        raise InputError(
+            f"{tally.tried - tally.broken:,} of {tally.tried:,} drawn rows keep the rules: almost none. Most break "
+            f"{rules.worst(kept)}. What was learnt and the rule do not go together: `understudy schema check` counts how many "
+            "real rows break it, for the owner. The release stays valid; learn again without the rule, or with another."
+        )
+
+
+def _holds(frame: pd.DataFrame, said: Sequence[Rule], schema: Schema) -> np.ndarray:
+    """The rows in which all of these are true; where a value is missing nothing is."""
+    kept = np.ones(len(frame), dtype=bool)
+    sorts: Sorts = {column.name: column_sort(column) for column in schema}
+    for rule in said if len(frame) else ():
+        values = {name: read_values(column_of(frame, name), sorts[name]) for name in rule.columns}
+        kept &= truth(rule.statement, values, sorts) == 1
+    return kept
 
 
 def write_stream(
@@ -68,15 +142,18 @@ def write_stream(
     n: int,
     conditions: Mapping[str, Any] | None,
     random_state: int | None,
-) -> None:
+    rules: Rulebook | None = None,
+    where: str | Sequence[str] = (),
+) -> Drawn:
     """Write `n` rows to a table file, a chunk at a time: memory does not grow with their number."""
     import pyarrow as pa
 
     suffix = check_table_path(path)
-    frames = stream(model, schema, n, conditions, random_state)
+    tally = Drawn()
+    frames = stream(model, schema, n, conditions, random_state, rules, where, tally)
     if n <= CHUNK:
         write_table(pd.concat(list(frames), ignore_index=True), path)
-        return
+        return tally
     with whole_file(path) as temporary, ExitStack() as opened:
         writer: Any = None
         arrow: Any = None
@@ -89,6 +166,7 @@ def write_stream(
                 writer = _writer(temporary, suffix, shown, opened)
             table = table if shown == arrow else table.cast(shown, safe=False)
             writer.write_table(table)
+    return tally
 
 
 def _writer(path: Path, suffix: str, schema: Any, opened: ExitStack) -> Any:

@@ -98,6 +98,9 @@ def _table(release: Release, test: str | Path | None) -> dict[str, Any] | None:
             )
         real = as_schema_says(release.schema, table)
     told = released_marginals(getattr(model, "coordinates_", None)) if real is None else None
+    if told is not None and (book := getattr(model, "rules_", None)) is not None:
+        # Of the others a difference was released, or nothing.
+        told = told.drop(columns=[name for name in told.columns if name not in book.own])
     columns = column_figures(release.schema, synthetic, real if told is None else told)
     together = correlations(release.schema, synthetic, real)
     shown_columns = []

@@ -19,7 +19,7 @@ from understudy.privacy.events import (
     SubsampledGaussianEvent,
 )
 from understudy.report.facts import Share
-from understudy.report.text import number, shown
+from understudy.report.text import number, percent, shown
 
 _FEW = 3  # more noisy statistics than this are told as one
 _MOST = 40  # rows for what left the table
@@ -131,4 +131,11 @@ def size_words(kind: str, release: Mapping[str, Any]) -> str:
         )
         if isinstance(release.get(key), int) and not isinstance(release.get(key), bool)
     ]
+    match release.get("rules"):
+        case {"said": [_, *_] as said, "drawn_again": int() | float() as again}:
+            facts.append(
+                f"{len(said)} rules kept in every row ({percent(float(again))} of the draws broke one and were redrawn)"
+            )
+        case _:
+            pass
     return ", ".join(facts)

@@ -16,6 +16,7 @@ from understudy.errors import InputError
 from understudy.tables.aside import ASIDE, Aside
 from understudy.tables.column import Column, repeated
 from understudy.tables.persons import Person
+from understudy.tables.rules.grammar import Rule, parse_rules
 from understudy.wording import did_you_mean, listed
 
 if TYPE_CHECKING:
@@ -31,13 +32,15 @@ class Schema:
     """The columns of a table in their order, and which of them is to be predicted.
 
     `aside` are columns that are not learnt (`kind: id`, `text` or `drop`); they are no part of `columns` and `names`.
-    `person` says whose a row is, where a person has several. `certificate` is that of a schema which was looked at in the rows and paid for: whatever is made with it names it, and
-    states what both cost together.
+    `person` says whose a row is, where a person has several. `certificate` is that of a schema which was looked at in the rows
+    and paid for: whatever is made with it names it, and states what both cost together. `rules` are public statements about
+    every row; see `understudy.tables.rules`.
     """
 
     columns: tuple[Column, ...]
     target: str | None = None
     aside: tuple[Aside, ...] = field(default=(), kw_only=True)
+    rules: tuple[Rule, ...] = field(default=(), kw_only=True)
     certificate: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
     person: Person | None = field(default=None, kw_only=True)
 
@@ -160,12 +163,14 @@ class Schema:
         for column in sorted(self.aside, key=lambda column: column.place):
             columns.insert(column.place, column.to_dict())
         plain["columns"] = columns
+        if self.rules:
+            plain["rules"] = [str(rule) for rule in self.rules]
         return plain if self.certificate is None else plain | {"certificate": dict(self.certificate)}
 
     @classmethod
     def from_dict(cls, plain: object, *, where: str = "schema") -> Schema:
         """The schema that `to_dict` wrote. Unknown keys are refused: a misspelt `bounds` must not become no bounds."""
-        given = _keys(plain, ("version", "target", "person", "columns", "certificate"), where)
+        given = _keys(plain, ("version", "target", "person", "columns", "rules", "certificate"), where)
         if "version" not in given:
             raise InputError(f"{where}: `version` is missing; write `version: {VERSION}`.")
         if given["version"] != VERSION or isinstance(given["version"], bool):
@@ -195,7 +200,8 @@ class Schema:
         try:
             certificate = _certificate(given.get("certificate"), where)
             person = None if given.get("person") is None else Person.of(given["person"])
-            return cls(tuple(parsed), given.get("target"), certificate, aside=tuple(aside), person=person)
+            rules = parse_rules(given.get("rules") or (), where="`rules`")
+            return cls(tuple(parsed), given.get("target"), certificate, aside=tuple(aside), rules=rules, person=person)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 
