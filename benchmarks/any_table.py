@@ -116,15 +116,23 @@ def judged(made: Frame, train: Frame, test: Frame, schema: Schema, seed: int) ->
     Everything is read by the declared schema: a value that it does not know counts as none.
     """
     target = schema.target
-    features = Featuriser(schema, target, numbers=True)
     if target is None:
-        return {"distance": fidelity(train, made, schema, features.rows(train), features.rows(made)).distance_1}
+        return {"distance": distance(made, train, schema)}
+    features = Featuriser(schema, target, numbers=True)
     if not features.number:
         labels = schema[target].labels
         data = Split(train, test, schema, labels[-1] if len(labels) == 2 else None)
         return means(frame_scores("five", thinned(made, target, MOST_JUDGED, seed), data, seed), ("auroc",))
     rows, held = prepare(features.rows(made), features.rows(test))
     return {"r2": float(np.mean([fit_and_score(model, rows, held, seed).r2 for model in THREE.values()]))}
+
+
+def distance(made: Frame, real: Frame, schema: Schema) -> float:
+    """The mean distance of the columns' distributions on public bins."""
+    features = Featuriser(schema, None)
+    found = fidelity(real, made, schema, features.rows(real), features.rows(made)).distance_1
+    assert found is not None, "there are columns"
+    return float(found)
 
 
 def parts(size: Size, repeats: int) -> list[Part]:

@@ -25,6 +25,7 @@ import numpy as np
 from benchmarks import coordinates
 from benchmarks.any_table import distance, judged
 from benchmarks.declare import Benchmark, Measured, Part, Size
+from benchmarks.likeness import declared
 from benchmarks.result import Row, grouped
 from understudy.errors import UnderstudyWarning
 from understudy.methods.moments import MomentsGenerator
@@ -68,16 +69,15 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     held = frame[who].isin(ids[: round(0.3 * len(ids))])
     train, test = frame[~held].reset_index(drop=True), frame[held].drop(columns=who).head(MOST_TESTED)
     found: dict[str, Any] = {"persons": train[who].nunique(), "rows": len(train)}
-    real = train.drop(columns=who)
+    real, known = train.drop(columns=who), declared(frame.drop(columns=who), target)
     if way == "real rows":
-        return [found | dict(judged(real, real, test, name, target))]
+        return [found | dict(judged(real, real, test, known, seed))]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnderstudyWarning)
         made: Any = _release(train, real, who, most, target, way, epsilon, seed).sample(
             min(len(train), 20_000), random_state=seed
         )
-    spread = float(np.mean([distance(made[column], real[column]) for column in real]))
-    return [found | dict(judged(made, real, test, name, target)) | {"distance": spread}]
+    return [found | dict(judged(made, real, test, known, seed)) | {"distance": distance(made, real, known)}]
 
 
 def _release(

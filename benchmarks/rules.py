@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks import any_table, coordinates
+from benchmarks import any_table, coordinates, likeness
 from benchmarks.declare import Benchmark, Measured, Part, Size
 from benchmarks.result import Row, grouped
 from understudy import MomentsGenerator, datasets
@@ -134,11 +134,11 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
         found["drawn_again"] = drawn.drawn_again
     made, test, train = (_numbered(side, name) for side in (made, test, train))
     agree = [1 - count / len(made) for count in _broken(made, name)]
-    distances = [any_table.distance(made[column], train[column]) for column in train]
+    known = likeness.declared(_numbered(frame, name), target)
     return [
         found
-        | {"agree": float(np.mean(agree)), "worst_rule": min(agree), "distance": float(np.mean(distances))}
-        | any_table.judged(made, train, test, name, target)
+        | {"agree": float(np.mean(agree)), "worst_rule": min(agree), "distance": any_table.distance(made, train, known)}
+        | any_table.judged(made, train, test, known, seed)
     ]
 
 
