@@ -42,8 +42,8 @@ def _scores(monkeypatch: pytest.MonkeyPatch, canary: bool, halve: bool, releases
     looks: list[tuple[list[np.ndarray], float]] = []
     real = private_side.PrivateGate
 
-    def watched(budget: Budget) -> Callable[[list[np.ndarray], float], list[np.ndarray]]:
-        gate = real(budget)
+    def watched(budget: Budget, *grid: int) -> Callable[[list[np.ndarray], float], list[np.ndarray]]:
+        gate = real(budget, *grid)
 
         def look(counts: list[np.ndarray], sigma: float) -> list[np.ndarray]:
             noisy = gate(counts, sigma)

@@ -96,6 +96,7 @@ def _stream(
     while tally.rows < n:
         frame: Any = model.draw(size, _exact(wanted, rules), rng)
         tally.tried += size
+        _check_whole(frame, schema, rules)
         if rules is None:
             frame = frame[list(schema.names)]
         else:
@@ -114,6 +115,15 @@ def _stream(
                 f"condition {asked}: {tally.rows} of {tally.tried:,} generated rows fulfil it. This generator hardly makes "
                 "such rows; drop the condition or widen it."
             )
+
+
+def _check_whole(frame: pd.DataFrame, schema: Schema, rules: Rulebook | None) -> None:
+    """What a stranger's release draws may not be what its schema says."""
+    made = set() if rules is None else {step.column for step in rules.finisher.steps}
+    if lacking := [name for name in schema.names if name not in frame.columns and name not in made]:
+        raise InputError(
+            f"no {lacking[0]!r} is drawn, which the schema of the release names: it is damaged. Copy it again."
+        )
 
 
 def _refuse_hopeless(rules: Rulebook, kept: np.ndarray, tally: Drawn) -> None:
