@@ -119,3 +119,5 @@ def test_ids_that_repeat_are_noticed_and_others_are_not() -> None:
         }
     )
     assert repeating_ids(frame) == {"patient_id": (100, 3), "code": (100, 3)}
+    frame = frame.rename(columns={"patient_id": "Patient"}).sample(frac=1, random_state=0).reset_index(drop=True)
+    assert repeating_ids(frame) == {"Patient": (100, 3)}, "by its name, in any order"

@@ -276,8 +276,9 @@ def _tell_rules(generator: Any, drawn_again: float) -> None:
     if (book := generator.rules_) is not None:
         computed = [*book.facts()["computed"], *book.facts()["differences"]]
         built = f" ({', '.join(computed)} by construction)" if computed else ""
+        many = len(book.schema.rules)
         typer.echo(
-            f"Every row keeps all {len(book.schema.rules)} rules{built}; {drawn_again:.1%} of the rows that were drawn broke "
+            f"Every row keeps {'the rule' if many == 1 else f'all {many} rules'}{built}; {drawn_again:.1%} of the rows that were drawn broke "
             "one, and others were drawn for them."
         )
 

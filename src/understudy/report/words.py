@@ -134,7 +134,7 @@ def size_words(kind: str, release: Mapping[str, Any]) -> str:
     match release.get("rules"):
         case {"said": [_, *_] as said, "drawn_again": int() | float() as again}:
             facts.append(
-                f"{len(said)} rules kept in every row ({percent(float(again))} of the draws broke one and were redrawn)"
+                f"{len(said)} {'rule' if len(said) == 1 else 'rules'} kept in every row ({percent(float(again))} of the draws broke one and were redrawn)"
             )
         case _:
             pass

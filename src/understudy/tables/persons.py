@@ -7,6 +7,7 @@ whether it is taken at all, follows from its person's rows alone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 # So many values, and such a part of the rows, make a column whose equal values stand together look like an id.
 _MANY, _SHARE = 20, 0.1
+# What columns that say whose a row is are called, beside those that are called ids.
+_WHOSE = re.compile(
+    r"(patient|person|subject|participant|customer|client|member|user|account|household)s?([ _.-]?\w{1,6})?", re.I
+)
 
 ROWS = "rows of this person"
 """The column that holds how many rows a person has, while a table is learnt from."""
@@ -142,7 +147,8 @@ def refuse_person(person: Person | None, what: str) -> None:
 def repeating_ids(frame: pd.DataFrame) -> dict[str, tuple[int, int]]:
     """Private, for the owner's eyes: columns that look as if they said whose a row is, with their values and the most rows of one.
 
-    By its name, or because equal values stand together and are many; and some value is there more than once.
+    By its name (and many values, where that only says whose it may be), or because equal values stand together and are many;
+    and some value is there more than once.
     """
     from understudy.tables.hints import hint_for
     from understudy.tables.io import column_of
@@ -158,7 +164,8 @@ def repeating_ids(frame: pd.DataFrame) -> dict[str, tuple[int, int]]:
         if most < 2 or len(values) < 2:
             continue
         together = np.count_nonzero(np.diff(known)) + 1 == len(values) >= max(_MANY, _SHARE * len(known))
-        if (hint is not None and hint.kind == "id") or (together and np.mean(np.bincount(known) > 1) > _SHARE):
+        named = (hint is not None and hint.kind == "id") or (_WHOSE.fullmatch(name) and len(values) >= _MANY)
+        if named or (together and np.mean(np.bincount(known) > 1) > _SHARE):
             found[name] = len(values), most
     return found
 
