@@ -481,6 +481,7 @@ def test_files_that_are_no_tables(
     assert which in refused(capsys, words, *CLASSES)
 
 
+@pytest.mark.slow
 def test_a_line_of_a_gigabyte(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     with (folder / "data.csv").open("wb") as file:
         file.write(b"a,diagnosis\n1,")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -137,8 +138,14 @@ LOOKS = {
 }
 
 
-@pytest.mark.parametrize("name", LOOKS)
-@pytest.mark.parametrize("said", [True, False])
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        (True, "dpkip, bought start"),
+        (False, "one-look"),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in product((True, False), LOOKS)),
+    ],
+)
 def test_an_interrupted_run_goes_on_and_draws_nothing_twice(
     name: str, said: bool, files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
