@@ -118,8 +118,10 @@ def judged(made: Frame, train: Frame, test: Frame, schema: Schema, seed: int) ->
     target = schema.target
     if target is None:
         return {"distance": distance(made, train, schema)}
-    features = Featuriser(schema, target, numbers=True)
+    made, features = known(made, schema), Featuriser(schema, target, numbers=True)
     if not features.number:
+        if made[target].nunique() < 2:
+            return {"auroc": 0.5}
         labels = schema[target].labels
         data = Split(train, test, schema, labels[-1] if len(labels) == 2 else None)
         return means(frame_scores("five", thinned(made, target, MOST_JUDGED, seed), data, seed), ("auroc",))
@@ -127,9 +129,28 @@ def judged(made: Frame, train: Frame, test: Frame, schema: Schema, seed: int) ->
     return {"r2": float(np.mean([fit_and_score(model, rows, held, seed).r2 for model in THREE.values()]))}
 
 
+def known(made: Frame, schema: Schema) -> Frame:
+    """Without what the schema does not know: 1, 1.0 and "1" are one value, any other is missing."""
+
+    def plain(value: object) -> str:
+        text = str(value).lower()
+        return text[:-2] if text.endswith(".0") else text
+
+    read: dict[str, Any] = {}
+    for column in schema:
+        if column.kind == "boolean":
+            words = {"1": True, "true": True, "0": False, "false": False}
+        elif column.categories is not None:
+            words = {plain(label): label for label in column.labels}
+        else:
+            continue
+        read[column.name] = made[column.name].map(lambda value, words=words: words.get(plain(value)))
+    return made.assign(**read)
+
+
 def distance(made: Frame, real: Frame, schema: Schema) -> float:
     """The mean distance of the columns' distributions on public bins."""
-    features = Featuriser(schema, None)
+    made, features = known(made, schema), Featuriser(schema, None)
     found = fidelity(real, made, schema, features.rows(real), features.rows(made)).distance_1
     assert found is not None, "there are columns"
     return float(found)

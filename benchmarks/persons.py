@@ -133,7 +133,7 @@ BENCHMARK = Benchmark(
     parts=parts,
     summary=summary,
     notes=(
-        "Delta 1e-5. `auroc`: the mean of a linear model and boosted trees, learnt from drawn rows, on all rows of persons who were "
+        "Delta 1e-5. `auroc`: the mean of five classifiers, learnt from drawn rows, on all rows of persons who were "
         "held out. `distance`: the mean distance of the columns' distributions from the real rows (0 is best). `row` promises for one "
         "row alone; `naive` and `person` make the same promise for a person.",
     ),
