@@ -41,7 +41,7 @@ def test_4_000_runs_of_one_sum_have_power_and_accuse_nobody() -> None:
     assert attack.bound.epsilon > 0
 
 
-@pytest.mark.parametrize("mechanism", [GaussianCounts(0.5, 1), NoisyCounts(2.0)])
+@pytest.mark.parametrize("mechanism", [GaussianCounts(0.5, 1), pytest.param(NoisyCounts(2.0), marks=pytest.mark.slow)])
 def test_counts_are_measured_below_their_claim(mechanism: Any) -> None:
     attacks = canaries(
         mechanism.release,

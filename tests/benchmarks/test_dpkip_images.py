@@ -55,6 +55,7 @@ def test_table_2_is_measured_with_the_settings_of_ten_a_class() -> None:
     assert (ceiling.per_class, ceiling.random_state) == (20, 1)
 
 
+@pytest.mark.slow
 def test_a_network_learns_from_distilled_images(monkeypatch: pytest.MonkeyPatch) -> None:
     def shapes(name: str, part: str = "train") -> ImageDataset:
         rng = np.random.default_rng(len(part))
