@@ -20,6 +20,7 @@ from understudy.tables.coordinates.readings import (
     MOMENTS,
     MOMENTS_BY_FORM,
     NUMBERS,
+    SAID,
     TRUTHS,
     Reading,
     clock_readings,
@@ -180,7 +181,7 @@ def _of_text(texts: pd.Series) -> Distinct:
     readings[number] = number_readings(numbers[number])
     _read_times(plain, open_ & ~number, numbers, readings)
     readings[truth] = Reading.TRUTH
-    numbers[truth] = cast(pd.Series, plain[truth]).str.lower().isin(["true", "yes", "y", "t"]).to_numpy(np.float64)
+    numbers[truth] = cast(pd.Series, plain[truth]).str.lower().map(SAID).to_numpy(np.float64)
     readings[code] = Reading.CODE
     return Distinct(readings, numbers, labels)
 

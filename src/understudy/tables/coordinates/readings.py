@@ -95,6 +95,8 @@ TRUTH_WORDS: tuple[tuple[str, str], ...] = (
     ("F", "T"),
 )
 TRUTHS = frozenset(word for pair in TRUTH_WORDS for word in pair)
+SAID = {word.lower(): float(at) for pair in TRUTH_WORDS for at, word in enumerate(pair)}
+"""What such a word says, however it is spelled: 0 for no, 1 for yes."""
 
 
 def to_index(numbers: np.ndarray, step: float) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.tables.coordinates.cells import factorise, text_of
+from understudy.tables.coordinates.readings import SAID
 from understudy.tables.rules.expressions import (
     Absent,
     Among,
@@ -27,7 +28,7 @@ from understudy.tables.rules.expressions import (
     Statement,
 )
 from understudy.tables.rules.functions import DAY, FUNCTIONS, Sort
-from understudy.tables.rules.sorts import TRUTH_WORDS, Sorts, moment_of, sort_of
+from understudy.tables.rules.sorts import Sorts, moment_of, sort_of
 
 Values = Mapping[str, np.ndarray]
 """The values of each column: float64 with NaN where one is missing; of text, objects with None there."""
@@ -171,7 +172,7 @@ def literal_as(value: str | float | int | bool, sort: Sort | None) -> Any:
     if sort == "moment" and isinstance(value, str):
         return moment_of(value)
     if sort == "truth" and isinstance(value, str):
-        return TRUTH_WORDS.get(value.lower(), np.inf)
+        return SAID.get(value.lower(), np.inf)
     if sort in ("text", None):
         return str(value) if isinstance(value, str | bool) else text_of(float(value))
     if isinstance(value, str):

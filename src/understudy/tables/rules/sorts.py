@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from understudy.errors import InputError
 from understudy.tables.column import LISTED, Column, seconds
+from understudy.tables.coordinates.readings import SAID
 from understudy.tables.rules.expressions import (
     Absent,
     Among,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 Sorts = Mapping[str, Sort | None]
 """The sort of each column; None where nobody has said what it is."""
-TRUTH_WORDS = {"true": 1.0, "yes": 1.0, "y": 1.0, "t": 1.0, "false": 0.0, "no": 0.0, "n": 0.0, "f": 0.0}
 
 
 def column_sort(column: Column) -> Sort | None:
@@ -212,7 +212,7 @@ def _check_comparison(sign: str, left: Expression, right: Expression, sorts: Sor
 def _may_be_code(value: object, pair: Sequence[str | None]) -> bool:
     """Whether a value may be meant for a column of another sort: a code with or without quotes, yes and no."""
     if isinstance(value, bool) or "truth" in pair:
-        return str(value).lower() in TRUTH_WORDS
+        return str(value).lower() in SAID
     return not isinstance(value, str) or re.fullmatch(r"[-+]?[0-9.]+", value) is not None
 
 
@@ -247,7 +247,7 @@ def check_values(rules: Sequence[Rule], columns: Mapping[str, Column]) -> None:
                     continue
                 if column.kind == "boolean":
                     known: list[str] = ["true", "false"]
-                    fits = isinstance(value, bool) or str(value).lower() in TRUTH_WORDS or value in (0, 1)
+                    fits = isinstance(value, bool) or str(value).lower() in SAID or value in (0, 1)
                 else:
                     known = [str(label) for label in column.labels]
                     fits = str(value) in known or value in column.labels
