@@ -47,6 +47,7 @@ PAGES: dict[str, dict[str, str]] = {
         "verdict": "verdict:BENCHMARK",
         "interactions": "interactions:BENCHMARK",
         "any-table": "any_table:BENCHMARK",
+        "taught": "taught:BENCHMARK",
         "persons": "persons:BENCHMARK",
         "rules": "rules:BENCHMARK",
         "faults": "faults:BENCHMARK",

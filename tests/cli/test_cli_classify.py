@@ -1,10 +1,9 @@
-"""`understudy classify` and `understudy predict`: two tables in, a release out; mistakes write and spend nothing."""
+"""`understudy classify`: two tables in, a release out; mistakes write and spend nothing."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,19 +49,6 @@ def folder(tmp_path: Path, private: pd.DataFrame, public: pd.DataFrame, monkeypa
     Ledger.create(tmp_path / "ledger.db").add_dataset("patients", epsilon=10.0, delta=1e-4)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory, private: pd.DataFrame, public: pd.DataFrame) -> Path:
-    made = tmp_path_factory.mktemp("made")
-    private.to_csv(made / "data.csv", index=False)
-    public.to_csv(made / "public.csv", index=False)
-    arguments = ("classify", made / "data.csv", "--target", "diagnosis", "--public", made / "public.csv")
-    with pytest.raises(SystemExit) as exit:
-        # Little noise: what it learns can then be judged.
-        main([*map(str, arguments), "--out", str(made / "release"), *CLASSES, *FAST, "--epsilon", "60"])
-    assert not exit.value.code
-    return made / "release"
 
 
 def cli(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
@@ -148,9 +134,41 @@ def test_classes_estimated_and_readable(capsys: pytest.CaptureFixture[str], fold
     assert "Next: understudy verify release" in out
     assert cli(capsys, "verify", folder / "release")[0] == 0
     certificate = Certificate.load(folder / "release" / "certificate.json")
-    assert {type(event).__name__ for event in certificate.events} == {"DeltaEvent", "GaussianEvent", "LNMaxEvent"}
-    assert book().spent("patients") == (certificate.epsilon, certificate.delta)
-    assert 7.9 < certificate.epsilon <= 8.0
+    (classes,) = certificate.earlier()
+    assert [type(event).__name__ for event in certificate.events] == ["LNMaxEvent"]
+    assert {type(event).__name__ for event in classes.events} == {"DeltaEvent", "GaussianEvent"}
+    # The ledger adds the two up; composed they cost less.
+    assert certificate.total()[0] < book().spent("patients").epsilon <= 8.0
+    assert book().spent("patients").epsilon == pytest.approx(certificate.epsilon + classes.epsilon)
+
+
+def test_a_class_too_rare_to_be_taught_is_a_question(
+    capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever says no has paid for the classes alone, and has them."""
+    rows = pd.concat([private] * 10, ignore_index=True)
+    rows.loc[:100, "diagnosis"] = "unsure"
+    rows.to_csv("data.csv", index=False)
+    asked: list[str] = []
+
+    def no(question: str, **_: object) -> None:
+        asked.append(question)
+        raise SystemExit(1)
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", no)
+    code, _, err = classify(capsys)
+    assert (code, asked) == (1, ["Go on all the same?"])
+    assert "'unsure' of 'diagnosis' would get none" in err
+    assert not (folder / "release").exists()
+    assert 0.7 < book().spent("patients").epsilon <= 0.8
+    assert set(Schema.read("release.classes.yaml")["diagnosis"].labels) >= {"benign", "malignant", "unsure"}
+    # They are not paid for twice.
+    code, _, err = classify(capsys)
+    assert (code, "release.classes.yaml holds classes that were paid for: use them with --schema" in err) == (2, True)
+    assert "unsure" in result(classify(capsys, "--schema", "release.classes.yaml", "--json"))["classes"]
+    certificate = Certificate.load(folder / "release" / "certificate.json")
+    assert [earlier.body["release"]["kind"] for earlier in certificate.earlier()] == ["schema"]
 
 
 def test_a_label_too_rare_to_be_found_does_not_waste_the_run(
@@ -188,17 +206,9 @@ def test_where_no_class_stands_out_it_is_called_other(
 ) -> None:
     private.assign(diagnosis=np.arange(len(private)) / 7).to_csv("data.csv", index=False)
     with pytest.warns(UnderstudyWarning, match="no two classes of 'diagnosis' stood out of the noise: is it a number"):
-        assert result(classify(capsys, "--json"))["classes"] == ["other"]
-
-
-def test_a_class_too_rare_to_be_taught_is_named(
-    capsys: pytest.CaptureFixture[str], folder: Path, private: pd.DataFrame
-) -> None:
-    rows = pd.concat([private] * 10, ignore_index=True)
-    rows.loc[:100, "diagnosis"] = "unsure"
-    rows.to_csv("data.csv", index=False)
-    with pytest.warns(UnderstudyWarning, match="'unsure' of 'diagnosis' would get none"):
-        assert "unsure" in result(classify(capsys, "--queries", "20", "--json", ledger=False))["classes"]
+        _, out, err = classify(capsys, "--json")
+    assert json.loads(out)["classes"] == ["other"]
+    assert "'diagnosis' looks like a number, with 250 values" in err
 
 
 def test_a_number_is_refused_before_anything_is_spent(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -513,92 +523,6 @@ def test_a_limit_that_is_too_small(capsys: pytest.CaptureFixture[str], folder: P
     code, out, _ = classify(capsys, *CLASSES, "--epsilon", "11", "--json")
     assert code == 3
     assert json.loads(out)["error"] == "budget"
-
-
-# ---- the release, used ---------------------------------------------------------------------------------------
-
-
-def test_predictions(capsys: pytest.CaptureFixture[str], release: Path, folder: Path) -> None:
-    test = table()[400:]
-    test.to_csv("new.csv", index=False)
-    code, out, err = cli(capsys, "predict", release, "new.csv", "--out", "labels.csv")
-    assert (code, err) == (0, "")
-    assert "Wrote 169 predictions to labels.csv" in out
-    written = pd.read_csv("labels.csv")
-    assert list(written) == ["diagnosis", "probability of malignant", "probability of benign"]
-    assert np.asarray(written.iloc[:, 1:].sum(axis=1)) == pytest.approx(1.0, abs=1e-5)
-    assert np.mean(np.asarray(written["diagnosis"]) == np.asarray(test["diagnosis"])) > 0.7
-    code, out, _ = cli(capsys, "predict", release, "new.csv")
-    assert (code, out) == (0, written.to_csv(index=False))
-    shown = result(cli(capsys, "predict", release, "new.csv", "--json"))
-    assert (shown["rows"], shown["out"]) == (169, None)
-    assert shown["predictions"]["diagnosis"] == written["diagnosis"].tolist()
-
-
-@pytest.mark.parametrize(
-    ("edit", "words"),
-    [
-        (lambda f: f.drop(columns="mean area"), "new.csv lacks column 'mean area', which the classifier needs"),
-        (lambda f: f.rename(columns={"mean area": "mean aera"}), "Did you mean 'mean aera'"),
-        (_edit("mean area", 4, np.inf), "new.csv: column 'mean area', row 5 (the first is row 1): the value inf"),
-        (_edit("mean area", 4, "big"), "the value 'big' is not a number"),
-    ],
-)
-def test_rows_that_cannot_be_labelled(
-    capsys: pytest.CaptureFixture[str],
-    release: Path,
-    folder: Path,
-    public: pd.DataFrame,
-    edit: Callable[[pd.DataFrame], pd.DataFrame],
-    words: str,
-) -> None:
-    edit(public).to_csv("new.csv", index=False)
-    code, _, err = cli(capsys, "predict", release, "new.csv", "--out", "labels.csv")
-    assert code == 2
-    assert words in err
-    assert "labels.csv" not in files()
-
-
-@pytest.mark.parametrize(
-    ("out", "words"), [("labels.txt", "suffix '.txt'"), ("none/labels.csv", "no folder none"), (".", "suffix ''")]
-)
-def test_predictions_that_cannot_be_written(
-    capsys: pytest.CaptureFixture[str], release: Path, folder: Path, out: str, words: str
-) -> None:
-    before = files()
-    code, _, err = cli(capsys, "predict", release, "public.csv", "--out", out)
-    assert code == 2
-    assert words in err
-    assert files() == before
-
-
-def _flip_last_byte(folder: Path) -> None:
-    path = folder / "arrays.safetensors"
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (_flip_last_byte, "its checksum is not the one in the manifest"),
-        (lambda f: (f / "arrays.safetensors").unlink(), "Copy the release again"),
-        (lambda f: (f / "manifest.json").unlink(), "holds no readable manifest.json"),
-        (lambda f: (f / "manifest.json").write_text("{"), "manifest.json"),
-        (shutil.rmtree, "is no folder"),
-    ],
-)
-def test_a_damaged_release(
-    capsys: pytest.CaptureFixture[str], release: Path, folder: Path, damage: Callable[[Path], object], words: str
-) -> None:
-    broken = folder / "broken"
-    shutil.copytree(release, broken)
-    damage(broken)
-    code, _, err = cli(capsys, "predict", broken, "public.csv", "--out", "labels.csv")
-    assert code == 2
-    assert words in err
-    assert "labels.csv" not in files()
 
 
 def test_a_dry_run_says_what_a_fit_takes_and_does_nothing(capsys: pytest.CaptureFixture[str], folder: Path) -> None:

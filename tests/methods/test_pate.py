@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -306,3 +308,12 @@ def test_check_estimator() -> None:
         results = check_estimator(model, expected_failed_checks=not_applicable, on_fail=None)
     failed = [r["check_name"] for r in results if r["status"] == "failed"]
     assert failed == []
+
+
+def test_a_pipeline_is_refused_and_told_where_its_steps_belong() -> None:
+    """Its scaler would learn from private rows unpaid, and public rows would reach the student unscaled."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(60, 3)), np.repeat([0, 1], 30)
+    chain = make_pipeline(StandardScaler(), PATEClassifier(teachers=3, epsilon=5))
+    with pytest.raises(InputError, match=r"Put them where they are safe: `estimator=make_pipeline"):
+        chain.fit(rows, labels, pateclassifier__public=rows)

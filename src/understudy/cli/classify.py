@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,28 +16,47 @@ from understudy.cli.options import (
     DryRunOption,
     LedgerOption,
     StrictOption,
+    YesOption,
+    ask_about_numbers,
     look_ahead,
     source,
     tell_owner,
+    tell_verdict,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
+from understudy.errors import InputError
+
+if TYPE_CHECKING:
+    from understudy.methods.classify_table import Request
 
 
 @app.command()
 def classify(
     data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     target: Annotated[str, typer.Option(help="The column to predict.")],
-    public: Annotated[Path, typer.Option(help="Public rows with the same features; no labels needed.", parser=source)],
     out: Annotated[Path, typer.Option(help="Folder for the release.")],
+    public: Annotated[
+        Path | None,
+        typer.Option(
+            help="Public rows with the same features, no labels needed; if left out, synthetic rows teach the classifier.",
+            parser=source,
+        ),
+    ] = None,
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 2.0,
     delta: DeltaOption = None,
-    teachers: Annotated[int, typer.Option(help="How many teachers.")] = 50,
-    aggregator: Annotated[str, typer.Option(help="confident-gnmax, gnmax or lnmax.")] = "confident-gnmax",
+    teachers: Annotated[int | None, typer.Option(help="How many teachers; 50 if left out.")] = None,
+    aggregator: Annotated[
+        str | None, typer.Option(help="confident-gnmax, gnmax or lnmax; the first if left out.")
+    ] = None,
     queries: Annotated[
         int | None, typer.Option(help="How many labels to ask for; chosen from the budget if left out.")
     ] = None,
-    student: Annotated[str, typer.Option(help="logistic, forest, boosting or mlp.")] = "logistic",
-    schema: Annotated[Path | None, typer.Option(help="Public schema; made from the public rows if left out.")] = None,
+    student: Annotated[
+        str | None, typer.Option(help="logistic (with --public, if left out), forest (without), boosting or mlp.")
+    ] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="Public schema; made from the public rows, or bought, if left out.")
+    ] = None,
     classes: Annotated[
         str | None,
         typer.Option(
@@ -49,11 +69,11 @@ def classify(
     seed: Annotated[int | None, typer.Option(help="For shards and student; never for the noise.")] = None,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
+    yes: YesOption = False,
     as_json: Json = False,
 ) -> None:
-    """Learn a classifier from sensitive rows; release a student that saw public rows and private labels only."""
-    from understudy import registry
-    from understudy.methods.classify_table import Request, classify_table
+    """Learn a classifier from sensitive rows; release a student that saw public or synthetic rows and no private one."""
+    from understudy.methods.classify_table import Request
 
     check_report(report)
     request = Request(
@@ -69,27 +89,102 @@ def classify(
         dataset=dataset,
         strict=strict,
     )
+    if public is None:
+        for option, given in {"teachers": teachers, "aggregator": aggregator, "queries": queries}.items():
+            if given is not None:
+                raise InputError(f"--{option}: teachers label public rows. Name those with --public, or leave it out.")
+        done = _taught_by_rows(request, student, seed, dry_run, yes or as_json, as_json)
+    else:
+        done = _taught_by_labels(
+            request,
+            {
+                "teachers": 50 if teachers is None else teachers,
+                "aggregator": aggregator or "confident-gnmax",
+                "queries": queries,
+                "student": student or "logistic",
+                "random_state": seed,
+            },
+            dry_run,
+            yes or as_json,
+            as_json,
+        )
+    if done:
+        write_report_for(report, [out], ledger=ledger, dataset=dataset)
+
+
+def _taught_by_rows(
+    request: Request, student: str | None, seed: int | None, dry_run: bool, yes: bool, as_json: bool
+) -> bool:
+    """No public rows: a release that draws rows, which teach a student whenever it is asked. False where nothing was done."""
+    from understudy import registry
+    from understudy.methods.taught import Taught, check_student, classify_by_rows
+
+    check_student(student)
+    done = classify_by_rows(
+        request,
+        random_state=seed,
+        ask=lambda frame: ask_about_numbers(frame, request.target, yes),
+        stop=lambda generator, sizes: look_ahead(registry.get("moments"), generator, sizes, dry_run, as_json),
+        tell=lambda generator: tell_verdict(generator, as_json),
+    )
+    if done is None:
+        return False
+    generator, unfit = done
+    certificate = generator.certificate_
+    epsilon, delta = certificate.total()
+    labels = [str(label) for label in Taught(generator, student).classes_.tolist()]
+    if as_json:
+        result = {
+            "out": str(request.out),
+            "method": generator.method,
+            "epsilon": epsilon,
+            "delta": delta,
+            "classes": labels,
+        }
+        result |= {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
+        print_json({**result, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
+        return True
+    typer.echo(
+        f"Released to {request.out}: (epsilon, delta) = ({epsilon:.4g}, {delta:g}). Synthetic rows teach the classifier, for the "
+        f"classes {', '.join(labels)}."
+    )
+    if len(labels) < 2:
+        typer.echo(
+            "No two classes stood out of the noise: no classifier can be taught. Say them with --classes.", err=True
+        )
+    tell_owner(*unfit.sentences())
+    more = "" if student is None else f" --student {student}"
+    typer.echo(
+        f"Next: understudy verify {request.out}    understudy predict {request.out} NEW.csv --out predictions.csv{more}"
+    )
+    return True
+
+
+def _taught_by_labels(request: Request, settings: dict[str, Any], dry_run: bool, yes: bool, as_json: bool) -> bool:
+    """Public rows, labelled by a vote of teachers. False where nothing was done."""
+    from understudy import registry
+    from understudy.methods.classify_table import classify_table
+
     entry = registry.get("pate")
-    model = entry.load().from_settings(teachers=teachers)
+    sized = entry.load().from_settings(teachers=settings["teachers"])
+    if not yes and sys.stdin.isatty():
+        settings["doubt"] = _doubt
     released = classify_table(
         request,
-        teachers=teachers,
-        aggregator=cast(Any, aggregator),
-        queries=queries,
-        student=student,
-        random_state=seed,
-        stop=lambda sizes: look_ahead(entry, model, sizes, dry_run, as_json),
+        **settings,
+        ask=lambda frame: ask_about_numbers(frame, request.target, yes),
+        stop=lambda sizes: look_ahead(entry, sized, sizes, dry_run, as_json),
     )
     if released is None:
-        return
-    write_report_for(report, [out], ledger=ledger, dataset=dataset)
+        return False
     model = released.model
     certificate = model.certificate_
+    epsilon, delta = certificate.total()
     release = certificate.body["release"]
     result = {
-        "out": str(out),
-        "epsilon": certificate.epsilon,
-        "delta": certificate.delta,
+        "out": str(request.out),
+        "epsilon": epsilon,
+        "delta": delta,
         "teachers": release["teachers"],
         "queries": release["queries"],
         "labels": release["labels"],
@@ -102,9 +197,9 @@ def classify(
     }
     if as_json:
         print_json(result)
-        return
+        return True
     print_table(
-        f"Released to {out}: (epsilon, delta) = ({certificate.epsilon:.4g}, {certificate.delta:g})",
+        f"Released to {request.out}: (epsilon, delta) = ({epsilon:.4g}, {delta:g})",
         ["teachers", "rows asked", "labels", "classes"],
         [[release["teachers"], release["queries"], release["labels"], ", ".join(map(str, result["classes"]))]],
     )
@@ -113,7 +208,15 @@ def classify(
         f"data-dependent epsilon {model.private_epsilon_data_dependent_:.3g}",
         *released.private_mended.sentences(),
     )
+    out = request.out
     typer.echo(f"Next: understudy verify {out}    understudy predict {out} NEW.csv --out predictions.csv")
+    return True
+
+
+def _doubt(said: str) -> None:
+    """Ask a person before the labels are paid for."""
+    typer.echo(f"Before the labels are paid for: {said}", err=True)
+    typer.confirm("Go on all the same?", abort=True, err=True)
 
 
 @app.command()
@@ -121,12 +224,24 @@ def predict(
     release: Annotated[Path, typer.Argument(help="Folder of a released classifier.")],
     data: Annotated[Path, typer.Argument(help="Rows to label.", parser=source)],
     out: Annotated[Path | None, typer.Option(help="Table to write; printed if left out.")] = None,
+    student: Annotated[
+        str | None, typer.Option(help="Who learns from a release's synthetic rows: forest, logistic, boosting or mlp.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Label new rows with a released classifier. Costs nothing: the release is already private."""
-    from understudy.methods.classify_table import predict_table
+    """Label new rows with a released classifier, or by the rows of a generator. Costs nothing: the release is already private."""
+    from understudy import registry
+    from understudy.methods.taught import Taught, check_student, predict_table
 
-    frame = predict_table(release, data, out)
+    check_student(student)
+    model = registry.load(release)
+    if hasattr(model, "sample_to") and getattr(model, "schema_", None) is not None:
+        model = Taught(model, student)
+    elif model.method != "pate" or model.schema is None:
+        raise InputError(f"{release} is not a classifier of tables: name a folder that `understudy classify` made.")
+    elif student is not None:
+        raise InputError("--student: this release has its own. The option is for releases that draw rows.")
+    frame = predict_table(model, data, out)
     if as_json:
         print_json({"rows": len(frame), "out": None if out is None else str(out), "predictions": frame.to_dict("list")})
     elif out is None:

@@ -24,6 +24,8 @@ from understudy.cli.options import (
     SeparatorOption,
     SettingsOption,
     StrictOption,
+    YesOption,
+    ask_about_numbers,
     look_ahead,
     make,
     progress_bar,
@@ -75,6 +77,7 @@ def distill(
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
     report: ReportOption = None,
+    yes: YesOption = False,
     as_json: Json = False,
 ) -> None:
     """Distil a private table or image set into a few records that train a model."""
@@ -97,6 +100,8 @@ def distill(
     with_safe_delta(distiller, delta, len(records))
     if look_ahead(entry, distiller, _sizes(records, described, named), dry_run, as_json):
         return
+    if table is not None and named is not None and (described is None or named not in described):
+        ask_about_numbers(table.frame, named, yes or as_json)
     booked = {"ledger": ledger, "dataset": dataset, "workspace": workspace, "resume": resume}
     with spending_of(distiller, purpose=f"{method} {out.name}", **booked) as run:
         with progress_bar(method, not as_json) as tell:

@@ -230,6 +230,28 @@ def ask_about_persons(frame: pd.DataFrame, method: str, yes: bool) -> None:
         return
 
 
+def ask_about_numbers(frame: pd.DataFrame, target: str, yes: bool) -> None:
+    """Looks at private rows, for their owner's eyes: where a class to be seems to be a number, ask before anything is spent."""
+    import sys
+
+    import pandas as pd
+
+    from understudy.evaluation.features import QUANTITY
+    from understudy.tables.io import column_of
+
+    numbers = pd.Series(pd.to_numeric(column_of(frame, target), errors="coerce")).dropna()
+    values = numbers.nunique()
+    if values <= QUANTITY or 2 * len(numbers) < len(frame):
+        return
+    typer.echo(
+        f"For your eyes only: {target!r} looks like a number, with {values:,} values, and each would be a class of its "
+        "own. Cut it into a few classes first; `understudy synthesize` takes numbers as they are.",
+        err=True,
+    )
+    if not yes and sys.stdin.isatty():
+        typer.confirm("Go on all the same?", abort=True, err=True)
+
+
 def tell_verdict(estimator: Any, as_json: bool) -> None:
     """What the release says of itself, before it is written."""
     if not as_json:

@@ -1,11 +1,11 @@
-"""From two tables on disk to a released classifier, and from a release to labelled rows."""
+"""From two tables on disk, private rows and public ones, to a released classifier."""
 
 from __future__ import annotations
 
 import math
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,11 +18,11 @@ from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES
 from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, plan_round
-from understudy.privacy import Budget
-from understudy.release.bundle import check_target, read_bundle
+from understudy.privacy import Budget, Certificate
+from understudy.release.bundle import check_target
 from understudy.release.preflight import PublicSizes, safe_delta, table_sizes
 from understudy.release.spending import check_ledger_options, spending
-from understudy.tables import Column, Encoder, Schema, check_table_path, read_table, validate_frame, write_table
+from understudy.tables import Column, Encoder, Schema, read_table, validate_frame
 from understudy.tables.column import LISTED, OTHER, Category
 from understudy.tables.coordinates import Coordinates, Described, plan_within, read_column
 from understudy.tables.coordinates.categories import threshold
@@ -46,7 +46,7 @@ class Request:
 
     data: Path
     target: str
-    public: Path
+    public: Path | None
     out: Path
     epsilon: float
     delta: float | None
@@ -55,6 +55,15 @@ class Request:
     ledger: str | None = None
     dataset: str | None = None
     strict: bool = False
+
+
+def _warn(said: str) -> None:
+    warnings.warn(said, UnderstudyWarning, stacklevel=4)
+
+
+def classes_file(out: Path) -> Path:
+    """Where the classes that were paid for are kept."""
+    return out.with_name(out.name + ".classes.yaml")
 
 
 @dataclass(frozen=True)
@@ -74,12 +83,16 @@ def classify_table(
     student: str = "logistic",
     random_state: int | None = None,
     stop: Callable[[PublicSizes], bool] | None = None,
+    ask: Callable[[pd.DataFrame], None] = lambda frame: None,
+    doubt: Callable[[str], None] = _warn,
 ) -> Classified | None:
     """Touches private data. Everything that can be wrong is checked before the first charge; no row is among it.
 
     `stop` is shown the public sizes before anything is reserved; where it says so nothing is done, and there is no result.
+    `ask` is shown the rows, for their owner's eyes, where nobody says the classes.
     What the features are is told by a schema, or by the public rows, which is free. What the classes are is told by the
-    request or a schema, or looked at and paid for.
+    request or a schema, or looked at and paid for: a run of its own, kept beside the release, so that `doubt`, which is
+    told what speaks against going on, may stop here by an error, and the labels cost nothing then.
     """
     check_target(request.out)
     check_ledger_options(request.ledger, request.dataset)
@@ -92,7 +105,7 @@ def classify_table(
     schema = _features(public, frame, request)
     Encoder(schema)
     shared = pd.DataFrame(public[list(schema.names)])
-    with _about(request.public):
+    with about(request.public):
         validate_frame(shared, schema)
     target = _target(private, request)
     if request.strict:
@@ -106,24 +119,33 @@ def classify_table(
         raise InputError(f"--queries {queries} must lie between 1 and the {len(public)} public rows there are.")
     if not target.complete:
         _check_estimate(target, len(frame), request.epsilon, delta)
+        if (kept := classes_file(request.out)).exists():
+            raise InputError(f"{kept} holds classes that were paid for: use them with --schema {kept}, or remove it.")
     if stop is not None and stop(table_sizes(frame, schema, request.target)):
         return None
+    if not target.complete:
+        ask(frame)
     purpose = f"classify {request.target}"
     book, dataset = request.ledger, request.dataset
-    with spending(request.epsilon, delta, purpose=purpose, ledger=book, dataset=dataset) as run:
-        known = _known_classes(private, target, run.budget)
-        classes = [False, True] if known.kind == "boolean" else list(known.labels)
-        if not target.complete:
+    left = 1.0 if target.complete else 1 - CLASSES_SHARE
+    # The labels' share is set aside first: a ledger that has no room for it refuses before the classes are paid for.
+    with spending(left * request.epsilon, left * delta, purpose=purpose, ledger=book, dataset=dataset) as run:
+        known = Coordinates.declared(Schema((target,), target.name), len(frame)).columns[0] if target.complete else None
+        if known is None:
+            known, certificate = _bought_classes(private, target, request, delta)
+            schema = replace(schema, certificate=certificate)
             ballot = Ballot(aggregator, teachers, 0.6)
             labels = plan_round(ballot, run.budget, available=len(public), queries=queries).answers
-            _warn_of_rare(known, classes, labels, request)
+            _doubt(known, labels, request, doubt)
+        known = replace(known, nullable=True)
+        classes = _classes(known)
         _warn_of_numbers(request.target, classes, len(frame))
         numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
         model = PATEClassifier(
             teachers=teachers,
             aggregator=aggregator,
-            epsilon=request.epsilon,
-            delta=delta,
+            epsilon=run.budget.epsilon,
+            delta=run.budget.delta,
             student=student,
             queries=queries,
             classes=classes,
@@ -141,11 +163,13 @@ def classify_table(
     return Classified(model, mended(private, model.schema))
 
 
-def _warn_of_rare(known: Described, classes: list[Any], labels: int, request: Request) -> None:
-    """Public: say so where the paid look found no two classes, or some of which no label is to be expected.
+def _classes(known: Described) -> list[Any]:
+    return [False, True] if known.kind == "boolean" else list(known.labels)
 
-    To stop here would save nothing: where a run ends because of what was drawn, all of its budget counts as spent.
-    """
+
+def _doubt(known: Described, labels: int, request: Request, doubt: Callable[[str], None]) -> None:
+    """Public: say it where the paid look found no two classes, or some of which no label is to be expected."""
+    classes = _classes(known)
     found = [label for label in classes if label != OTHER]
     shares = dict(zip(classes, known.shares, strict=False))
     rare = [str(label) for label in found if shares.get(label, 1.0) * labels < _TAUGHT]
@@ -155,11 +179,9 @@ def _warn_of_rare(known: Described, classes: list[Any], labels: int, request: Re
         said = f"about {labels} labels are to be had, and {listed(rare)} of {request.target!r} would get none: merge classes"
     else:
         return
-    warnings.warn(
-        f"{said}, or raise epsilon. `understudy synthesize {request.data} --target {request.target}` makes synthetic rows instead; it takes "
-        "numbers, and `understudy sample --balance 1` draws rare classes evenly.",
-        UnderstudyWarning,
-        stacklevel=4,
+    doubt(
+        f"{said}, or raise epsilon. What was found is kept in {classes_file(request.out)}, and is free as a --schema. Without "
+        "--public synthetic rows teach the classifier, of rare classes too; `understudy synthesize` takes numbers."
     )
 
 
@@ -176,32 +198,8 @@ def _warn_of_numbers(target: str, classes: list[Any], rows: int) -> None:
         )
 
 
-def predict_table(release: Path, data: Path, out: Path | None) -> pd.DataFrame:
-    """Labels and probabilities for each row of a table, by a released classifier."""
-    if out is not None:
-        check_table_path(out)
-    bundle = read_bundle(release)
-    if bundle.method != PATEClassifier.method or bundle.schema is None:
-        raise InputError(f"{release} is not a classifier of tables: name a folder that `understudy classify` made.")
-    model = PATEClassifier.from_bundle(bundle)
-    frame = read_table(data)
-    features = list(bundle.schema.features.names)
-    if absent := [name for name in features if name not in frame.columns]:
-        hint = did_you_mean(absent[0], [str(c) for c in frame.columns])
-        raise InputError(f"{data} lacks column {absent[0]!r}, which the classifier needs.{hint}")
-    rows = frame[features]
-    with _about(data):
-        probabilities = model.predict_proba(rows)
-    result = pd.DataFrame({str(bundle.schema.target): model.classes_[probabilities.argmax(axis=1)]})
-    for number, label in enumerate(model.classes_):
-        result[f"probability of {label}"] = probabilities[:, number].round(6)
-    if out is not None:
-        write_table(result, out)
-    return result
-
-
 @contextmanager
-def _about(where: Path) -> Iterator[None]:
+def about(where: Path | None) -> Iterator[None]:
     """Two tables are in play: say which one an error is about."""
     try:
         yield
@@ -223,6 +221,8 @@ def _check_names(aggregator: str, student: str) -> None:
 
 
 def _read(request: Request) -> tuple[PrivateTable, pd.DataFrame]:
+    if request.public is None:
+        raise InputError("teachers label public rows: name them with --public.")
     private, public = read_private(request.data), read_table(request.public)
     if _same(request.data, request.public):
         raise InputError(
@@ -246,11 +246,13 @@ def _check_target_column(frame: pd.DataFrame, request: Request) -> None:
 
 def _features(public: pd.DataFrame, frame: pd.DataFrame, request: Request) -> Schema:
     """The schema of the features: as a file says it, or as the public rows show it."""
-    if request.schema is None:
-        with _about(request.public):
+    assert request.public is not None
+    said = None if request.schema is None else Schema.read(request.schema)
+    if said is None or said.names == (request.target,):
+        with about(request.public):
             schema = schema_from_public(public, request.target)
+        schema = replace(schema, certificate=None if said is None else said.certificate)
     else:
-        said = Schema.read(request.schema)
         schema = said.with_target(request.target if request.target in said else None).features
         schema.require_complete()
     for where, table in ((request.data, frame), (request.public, public)):
@@ -273,7 +275,7 @@ def _features(public: pd.DataFrame, frame: pd.DataFrame, request: Request) -> Sc
 def _require_fit(schema: Schema, target: Column, request: Request) -> None:
     """Looks at private rows, and refuses what does not fit: only for who asked for that, since it tells."""
     frame = read_table(request.data)
-    with _about(request.data):
+    with about(request.data):
         validate_frame(frame[[*schema.names, target.name]], Schema((*schema.columns, target), target.name))
 
 
@@ -283,7 +285,7 @@ def _target(private: PrivateTable, request: Request) -> Column:
     said = None if request.schema is None else Schema.read(request.schema)
     dtype: Any = column_of(private.frame, target).dtype if private.typed else None
     if request.classes is not None:
-        column = _said_classes(request.classes, target, dtype)
+        column = said_classes(request.classes, target, dtype)
     elif said is not None and target in said and not _class_numbers(said[target]):
         column = said[target]
     else:
@@ -294,14 +296,21 @@ def _target(private: PrivateTable, request: Request) -> Column:
             f"the target {target!r} is {'datetime' if moments else column.kind}; a classifier needs categories. If its "
             f"values are classes, list them with --classes. For a number: `understudy synthesize {request.data} --target {target}`."
         )
+    check_classes(column)
+    return replace(column, nullable=False)
+
+
+def check_classes(column: Column) -> None:
+    """Refuse classes that somebody said and nobody can learn to tell apart."""
     if column.complete and column.kind != "boolean":
         if len(column.labels) < 2:
             raise InputError(
-                f"the target {target!r} has one class only ({listed(column.labels)}); there is nothing to learn."
+                f"the target {column.name!r} has one class only ({listed(column.labels)}); there is nothing to learn."
             )
         if any(isinstance(label, float) and not label.is_integer() for label in column.labels):
-            raise InputError(f"the classes {listed(column.labels, 5)} of {target!r} must be text or whole numbers.")
-    return replace(column, nullable=False)
+            raise InputError(
+                f"the classes {listed(column.labels, 5)} of {column.name!r} must be text or whole numbers."
+            )
 
 
 def _class_numbers(column: Column) -> bool:
@@ -311,7 +320,7 @@ def _class_numbers(column: Column) -> bool:
     return column.bounds is None or column.number_bounds[1] - column.number_bounds[0] < _FAR_APART
 
 
-def _said_classes(classes: tuple[str, ...], target: str, dtype: Any) -> Column:
+def said_classes(classes: tuple[str, ...], target: str, dtype: Any) -> Column:
     """The classes as the command line lists them, in the type that the file says, or, in a CSV, that they look like."""
     option = f"--classes {','.join(classes)}"
     if "" in classes:
@@ -356,12 +365,21 @@ def _check_estimate(column: Column, rows: int, epsilon: float, delta: float) -> 
         )
 
 
-def _known_classes(private: PrivateTable, target: Column, budget: Budget) -> Described:
-    """Touches private data where nobody says the classes: those that come back are paid for. A row without one is missing."""
-    said = Schema((target,), target.name)
-    if target.complete:
-        return replace(Coordinates.declared(said, len(private.frame)).columns[0], nullable=True)
-    epsilon, delta = CLASSES_SHARE * budget.epsilon, CLASSES_SHARE * budget.delta
+def _bought_classes(
+    private: PrivateTable, target: Column, request: Request, delta: float
+) -> tuple[Described, Mapping[str, Any]]:
+    """Touches private data: the classes that stand out of the noise, and the certificate of that look, which is a run of its own."""
+    epsilon, delta = CLASSES_SHARE * request.epsilon, CLASSES_SHARE * delta
+    purpose, book, dataset = f"classes of {target.name}", request.ledger, request.dataset
     there = private.frame[[target.name]].dropna()
-    bought = Coordinates.release(there, said, budget, epsilon=epsilon, delta=delta, rows=len(private.frame))
-    return replace(bought[target.name], nullable=True)
+    with spending(epsilon, delta, purpose=purpose, ledger=book, dataset=dataset) as run:
+        found = Coordinates.release(there, Schema((target,), target.name), run.budget, rows=len(private.frame))
+        run.certificate = Certificate.from_budget(
+            run.budget,
+            release={"kind": "schema", "estimated": [target.name]},
+            assumed_public=["names of the columns", *(["their types"] if private.typed else [])],
+        )
+        certificate = run.certificate.to_json()
+        made = Schema((found[target.name].column,), target.name, certificate=certificate)
+        made.write(classes_file(request.out))
+    return found[target.name], certificate

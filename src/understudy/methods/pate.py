@@ -7,6 +7,7 @@ release.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -111,6 +112,8 @@ class PATEClassifier(ClassifierMixin, Estimator):
         or with one that is none of `classes`, is blank. `strict` refuses instead, which tells something about the rows.
         """
         self._check_settings()
+        if public is not None:
+            _refuse_pipeline()
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         rows, labels, present = self._private(X, y, seed, strict)
@@ -406,3 +409,15 @@ def _array(labels: Sequence[Any]) -> np.ndarray:
     """Classes as an array; numbers beside words stay what they are."""
     mixed = len({isinstance(label, str) for label in labels}) > 1
     return np.array(list(labels), dtype=object) if mixed else np.asarray(list(labels))
+
+
+def _refuse_pipeline() -> None:
+    """A pipeline hands on rows that its other steps have changed, having learnt from them, and `public` as it was."""
+    frame = inspect.currentframe()
+    while (frame := None if frame is None else frame.f_back) is not None:
+        if type(frame.f_locals.get("self")).__module__ == "sklearn.pipeline":
+            raise InputError(
+                "a pipeline's other steps would learn from the sensitive rows, which nobody pays for, and leave the public rows as "
+                "they are. Put them where they are safe: `estimator=make_pipeline(..., classifier)` for the teachers, and "
+                "`student=` likewise; or say what is public in a `schema`, and the columns are scaled by that."
+            )
