@@ -170,7 +170,10 @@ def test_one_odd_row_tells_nothing(
     same(run, monkeypatch, tmp_path, (table(FITS), table(ODD[odd])), *COMMANDS[command], *given)
 
 
-@pytest.mark.parametrize("odd", ["blank", "another class", "too few cells", "infinity"])
+@pytest.mark.parametrize(
+    "odd",
+    ["blank", *(pytest.param(odd, marks=pytest.mark.slow) for odd in ("another class", "too few cells", "infinity"))],
+)
 @pytest.mark.parametrize("command", ["schema", "pategan", "one-look", "dpkip"])
 def test_nor_in_the_other_commands(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, odd: str

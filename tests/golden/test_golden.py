@@ -32,7 +32,15 @@ def _cases() -> list[Any]:
     for file in files:
         for case in json.loads(file.read_text()):
             seen.setdefault(json.dumps([case["kind"], case["inputs"]], sort_keys=True), case)
-    return [pytest.param(c, id=f"{c['kind']}-{i}") for i, c in enumerate(seen.values())]
+    return [
+        pytest.param(c, id=f"{c['kind']}-{i}", marks=[pytest.mark.slow] if _long(c) else [])
+        for i, c in enumerate(seen.values())
+    ]
+
+
+def _long(case: Any) -> bool:
+    """A noise that is searched for takes ten seconds: one such is enough for every day."""
+    return case["kind"] == "poisson_gaussian_calibrated_sigma" and case["inputs"]["q"] >= 0.1
 
 
 def _close(found: Any, expected: Any, rtol: float) -> None:
