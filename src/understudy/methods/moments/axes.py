@@ -13,7 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from understudy.methods.moments.evening import counts_of, moved
+from understudy.methods.moments.margins import shrunk
 from understudy.tables.coordinates import Chances, Described
+from understudy.tables.coordinates.histogram import simplex
 
 # One-hot rows then have length one over sqrt(2): two rows of different category are one apart.
 _ONE_HOT = 0.5**0.5
@@ -137,8 +140,53 @@ class Axes:
                 cells[points[:, axis.missing] > cut, number] = np.nan
         return cells
 
-    def _number(self, axis: Axis, points: np.ndarray, quantiles: Quantiles | None) -> np.ndarray:
-        """Places of points: those that have the same rank in the released marginal as the points have in the model.
+    def shares(self, mean: np.ndarray, noise: float) -> np.ndarray:
+        """How common each choice is, by the mean of all rows and its noise; zero on the axes of numbers."""
+        found = np.zeros(self.width)
+        for axis in self.axes:
+            here = slice(axis.start, axis.stop)
+            if axis.one_hot:
+                # Clipping takes the same part of all of a row's axes.
+                whole = max(float(mean[here].sum()), _TRUSTED * _ONE_HOT)
+                alike = shrunk(mean[here], np.full(axis.stop - axis.start, noise))
+                found[here] = simplex((mean[here] if alike is None else alike) / whole, 1.0)
+            elif axis.column.kind == "boolean":
+                found[axis.start] = np.clip(mean[axis.start], 0.0, 1.0)
+        return found
+
+    def evened(
+        self, cells: np.ndarray, points: np.ndarray, shares: np.ndarray, quantiles: Quantiles | None, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Cells of rows of all classes, as common in each column as the looks say: choices by their `shares` (one for each axis),
+        numbers by their released marginals, in which a row has the rank that its point has among the points of all rows."""
+        cells = cells.copy()
+        for number, axis in enumerate(self.axes):
+            here = slice(axis.start, axis.stop)
+            if axis.one_hot or (axis.column.kind == "boolean" and axis.missing is None):
+                known = shares[here] if axis.one_hot else np.array([1 - shares[here][0], shares[here][0]])
+                at = np.zeros((len(cells), 2))
+                at[:, 1:] = points[:, here][:, :1]
+                likely = points[:, here] if axis.one_hot else at
+                likely = likely / np.maximum(likely.std(axis=0), 1e-9)
+                codes = np.where(np.isnan(cells[:, number]), len(known) - 1, cells[:, number]).astype(np.int64)
+                even = moved(
+                    codes,
+                    counts_of(len(cells), known, rng),
+                    lambda rows, code, likely=likely, codes=codes: likely[rows, code] - likely[rows, codes[rows]],
+                    rng,
+                )
+                cells[:, number] = np.where(even == len(axis.column.labels), np.nan, even)
+            elif axis.curved and quantiles is not None:
+                there = np.flatnonzero(~np.isnan(cells[:, number]))
+                own = points[there, axis.start]
+                ranks = (np.argsort(np.argsort(own, kind="stable")) + rng.random(len(own))) / max(len(own), 1)
+                cells[there, number] = self._number(axis, own, quantiles, ranks)
+        return cells
+
+    def _number(
+        self, axis: Axis, points: np.ndarray, quantiles: Quantiles | None, ranks: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Places of points: those that have the same rank in the released marginal as the points have in the model, or `ranks`.
 
         The marginal is believed as far as it differs from the model's own by more than its noise (James and Stein 1961).
         Within an interval rows are spread as the model spreads them, or evenly where it has next to none there.
@@ -154,7 +202,7 @@ class Axes:
         noise = (axis.column.sigma / max(self.rows, 1)) ** 2 * len(own)
         wanted = own + np.clip(1 - noise / max(float(away @ away), 1e-300), 0.0, 1.0) * away
         reached = np.concatenate([[0.0], np.cumsum(wanted / wanted.sum())])
-        ranks = quantiles.ranks(axis.start, points)
+        ranks = quantiles.ranks(axis.start, points) if ranks is None else ranks
         at = np.clip(np.searchsorted(reached, ranks, side="right") - 1, 0, len(own) - 1)
         within = np.clip((ranks - reached[at]) / np.maximum(np.diff(reached)[at], 1e-12), 0.0, 1.0 - 1e-9)
         low, high = marginal.edges[at], marginal.edges[at + 1]

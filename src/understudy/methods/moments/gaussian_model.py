@@ -17,6 +17,7 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.axes import Axes, Axis, Quantiles
+from understudy.methods.moments.evening import FEWEST, evenly
 from understudy.methods.moments.evidence import gaussian_evidence
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts
@@ -131,17 +132,22 @@ class GaussianModel:
     stretch: np.ndarray
     hidden: list[int] = field(default_factory=list)
     quantiles: Quantiles | None = None
+    shares: np.ndarray | None = None
+    """How common each choice is in all classes together, an entry for each axis."""
 
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """`n` rows of cells and their classes; all of class `wanted` if that is given."""
-        classes = rng.choice(len(self.ratio), size=n, p=self.ratio) if wanted is None else np.full(n, wanted)
-        cells = np.empty((n, len(self.axes.axes)))
+        classes = evenly(n, self.ratio, rng) if wanted is None else np.full(n, wanted)
+        cells, points = np.empty((n, len(self.axes.axes))), np.empty((n, self.axes.width))
         for c in np.unique(classes):
             mine = np.flatnonzero(classes == c)
             around = self.around(int(c), len(mine), rng)
             # The cuts of choices are where this class' spread puts them.
             spread = np.sqrt(np.maximum((around**2).mean(axis=0), 1e-12))
-            cells[mine] = self.axes.cells(self.means[c] + around, self.means[c], spread, self.quantiles)
+            points[mine] = self.means[c] + around
+            cells[mine] = self.axes.cells(points[mine], self.means[c], spread, self.quantiles)
+        if wanted is None and n >= FEWEST and self.shares is not None:
+            cells = self.axes.evened(cells, points, self.shares, self.quantiles, rng)
         return cells, classes
 
     def around(self, c: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -165,7 +171,8 @@ class GaussianModel:
         """What a bundle keeps."""
         names = ("ratio", "means", "factors", "radii", "stretch")
         arrays = {name: getattr(self, name) for name in names} | {"radius_edges": self.edges}
-        return arrays if self.quantiles is None else arrays | {"quantiles": self.quantiles.points}
+        arrays |= {} if self.quantiles is None else {"quantiles": self.quantiles.points}
+        return arrays if self.shares is None else arrays | {"shares": self.shares}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], axes: Axes, classes: int | None) -> GaussianModel:
@@ -180,7 +187,8 @@ class GaussianModel:
         stretch = fitting(arrays, "stretch", axes.width, least=0.0)
         known = Quantiles(fitting(arrays, "quantiles", None, axes.width)) if "quantiles" in arrays else None
         even = radii / radii.sum(axis=1, keepdims=True)
-        return cls(axes, ratio / ratio.sum(), means, factors, edges, even, stretch, quantiles=known)
+        shares = fitting(arrays, "shares", axes.width, least=0.0, most=1.0) if "shares" in arrays else None
+        return cls(axes, ratio / ratio.sum(), means, factors, edges, even, stretch, quantiles=known, shares=shares)
 
     def stretched(self) -> GaussianModel:
         """The model with each number's spread set right by its private marginal, which all classes share.
@@ -259,9 +267,10 @@ def look(
     ratio = class_ratio(counts, hidden)
     shares = spread / spread.sum(axis=1, keepdims=True)
     even = np.ones(axes.width)
-    model = GaussianModel(
-        axes, ratio, middle + means, factors, edges, shares, even, hidden.tolist() if n_classes > 1 else []
-    )
+    everyone = middle + first.sums.sum(axis=0) / counts.sum()
+    common = axes.shares(everyone, float(np.linalg.norm(first.sum_noise) / counts.sum()))
+    lost = hidden.tolist() if n_classes > 1 else []
+    model = GaussianModel(axes, ratio, middle + means, factors, edges, shares, even, lost, shares=common)
     facts: dict[str, Any] = {"clips": [round(c, 4) for c in clips], "shape_clips": [round(c, 4) for c in tight]}
     facts |= {"longest_row_by_schema": round(float(edges[-1]) / 2, 4)}
     fitted = model.stretched().with_quantiles()

@@ -17,7 +17,7 @@ import numpy as np
 import optax
 from jaxtyping import Array
 
-from understudy.methods.moments.margins import code_counts, consistent
+from understudy.methods.moments.margins import code_counts, likely_counts
 
 # How hard components are pulled towards the product of the columns, for one row for one of the noise on a cell, and the
 # limits of it; chosen on adult's validation rows, all of them and thinned, and on fair, nafld1, colon and anes96.
@@ -41,14 +41,21 @@ class Mixture:
 
     def draw(self, classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Codes (rows x columns) of one row for each entry of `classes`."""
+        return self.codes(self.components(classes, rng), rng)
+
+    def components(self, classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The component that each row is of."""
         reached = np.cumsum(self.weights, axis=1)
         at = (rng.random(len(classes))[:, None] > reached[classes] / reached[classes, -1:]).sum(axis=1)
-        component = np.minimum(at, len(self.chances) - 1)
-        codes = np.empty((len(classes), len(self.sizes)), dtype=np.int64)
+        return np.minimum(at, len(self.chances) - 1)
+
+    def codes(self, component: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Codes (rows x columns) of rows of these components."""
+        codes = np.empty((len(component), len(self.sizes)), dtype=np.int64)
         starts = self.starts
         for j, size in enumerate(self.sizes):
             upto = np.cumsum(self.chances[:, starts[j] : starts[j + 1]], axis=1)
-            picked = rng.random(len(classes)) * upto[component, -1]
+            picked = rng.random(len(component)) * upto[component, -1]
             codes[:, j] = np.minimum((picked[:, None] > upto[component]).sum(axis=1), size - 1)
         return codes
 
@@ -71,22 +78,20 @@ def one_hot(codes: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 
 def fit_mixture(
     tables: np.ndarray, sizes: Sequence[int], counts: np.ndarray, one: float, two: float, *, components: int,
-    steps: int, seed: int, listed: np.ndarray | None = None, learning_rate: float = 0.1, least: float = 1.0,
+    steps: int, seed: int, likely: tuple[np.ndarray, np.ndarray] | None = None, learning_rate: float = 0.1,
 ) -> Mixture:  # fmt: skip
     """The mixture whose tables are nearest to the noisy ones, each cell's error measured by its noise.
 
     `one` and `two` are the noise's standard deviations on one-way (the diagonal) and two-way cells. Components are pulled
     towards the product of the columns' counts, the more so the fewer rows there are for the noise: that keeps them from
-    learning it. `listed` says which codes are categories (all, if left out): one whose count in all classes together is below `least`
-    deviations of its noise is never drawn. Most such codes stand for no row at all, and a column that is constant in the
-    table should be so in the rows. Bins of numbers were made to hold about the same number of rows, and all of them stay.
+    learning it. `likely` are those counts and which codes may be drawn (see `likely_counts`).
     """
     everyone = np.repeat(np.arange(len(sizes)), sizes)
-    known, deviation = code_counts(tables, sizes, one, two)
-    kept = _standing(known, (least if listed is None else np.where(listed, least, 0.0)) * deviation, everyone)
+    known, standing = likely_counts(tables, sizes, counts.sum(), one, two) if likely is None else likely
+    deviation, kept = code_counts(tables, sizes, one, two)[1], np.flatnonzero(standing)
     owner, diagonal = everyone[kept], np.diagonal(tables, axis1=1, axis2=2)[:, kept]
     # A code that was lowered to nothing may come back.
-    pooled = np.maximum(consistent(known, kept, everyone, counts.sum())[kept], _BACK * deviation[kept])
+    pooled = np.maximum(known[kept], _BACK * deviation[kept])
     centre = np.log(pooled / np.bincount(owner, pooled)[owner])
     rng = np.random.default_rng(seed)
     logits = (centre + rng.normal(0, 0.5, (components, len(owner)))).T
@@ -102,13 +107,6 @@ def fit_mixture(
     chances[:, kept] = np.asarray(found["chances"], np.float64).T
     weights = np.asarray(found["weights"], np.float64)
     return Mixture(chances, weights, tuple(int(size) for size in sizes))
-
-
-def _standing(totals: np.ndarray, least: np.ndarray, owner: np.ndarray) -> np.ndarray:
-    """The places of the codes whose noisy count stands out, and of the most frequent one of each column."""
-    top = np.full(owner[-1] + 1, -np.inf)
-    np.maximum.at(top, owner, totals)
-    return np.flatnonzero((totals >= least) | (totals == top[owner]))
 
 
 def _padded(sizes: Sequence[int]) -> list[np.ndarray]:

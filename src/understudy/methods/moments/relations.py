@@ -66,6 +66,12 @@ class Relations:
             codes[broken, child] = (rng.random(len(upto))[:, None] * upto[:, -1:] >= upto).sum(axis=1)
         return codes
 
+    def keeps(self, codes: np.ndarray, column: int, code: int) -> np.ndarray:
+        """Which rows would break no rule with this code in a column."""
+        starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        others = np.delete(self.order, np.flatnonzero(self.order == column))
+        return self.allowed[codes[:, others] + starts[others], starts[column] + code].all(axis=1)
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What a bundle keeps."""
         return {"allowed": self.allowed.astype(np.int8), "order": self.order}

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from understudy.errors import InputError
+from understudy.methods.moments.evening import FEWEST, counts_of, evenly, moved
 from understudy.methods.moments.label_model import LabelModel, Triples, fit_label_model, halves, signs
-from understudy.methods.moments.margins import class_counts
+from understudy.methods.moments.margins import class_counts, likely_counts
 from understudy.methods.moments.mixture import Mixture, fit_mixture
 from understudy.methods.moments.plan import TablesPlan
 from understudy.methods.moments.relations import Relations, find_relations
@@ -26,6 +28,10 @@ _LABEL_ROWS = 50_000
 _STANDS_OUT = 1.0
 # How many rows of the mixture stand for one row that is asked for with a given class.
 _CANDIDATES = 4
+# A code that a component has next to never is taken to have this chance there, when rows are put right.
+_LEAST = 1e-4
+# The variance of a bin's count by a released marginal, in squares of its noise: a bin is made of several of its intervals.
+_UNSURE = 2.0
 
 
 @dataclass(frozen=True)
@@ -38,12 +44,15 @@ class TablesModel:
     ratio: np.ndarray
     hidden: list[int] = field(default_factory=list)
     relations: Relations | None = None
+    margins: np.ndarray | None = None
+    """The share of each code in its column, by all looks together."""
 
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """`n` rows of cells and their classes; all of class `wanted` if that is given."""
         if wanted is None:
-            classes = rng.choice(len(self.ratio), size=n, p=self.ratio)
-            codes = self._mended(self.mixture.draw(classes, rng), rng)
+            classes = evenly(n, self.ratio, rng)
+            component = self.mixture.components(classes, rng)
+            codes = self._evened(self._mended(self.mixture.codes(component, rng), rng), component, rng)
             if self.labels is not None:
                 classes = self.labels.draw(codes, rng)
         else:
@@ -64,6 +73,23 @@ class TablesModel:
             return codes
         return self.relations.mended(codes, self.mixture, self.ratio @ self.mixture.weights, rng)
 
+    def _evened(self, codes: np.ndarray, component: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Codes as common as the looks say. Within a component columns are independent, so a change within it is as likely
+        as the two codes are there; none breaks a rule."""
+        if self.margins is None or len(codes) < FEWEST:
+            return codes
+        logs, starts = np.log(np.maximum(self.mixture.chances, _LEAST)), self.mixture.starts
+        for j in range(codes.shape[1]):
+
+            def fit(rows: np.ndarray, code: int, j: int = j) -> np.ndarray:
+                of = component[rows]
+                better = logs[of, starts[j] + code] - logs[of, starts[j] + codes[rows, j]]
+                return better if self.relations is None else np.where(self.relations.keeps(codes[rows], j, code), better, -np.inf)
+
+            wanted = counts_of(len(codes), self.margins[starts[j] : starts[j + 1]], rng)
+            codes[:, j] = moved(codes[:, j], wanted, fit, rng)
+        return codes
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What a bundle keeps."""
         found = {"chances": self.mixture.chances, "weights": self.mixture.weights, "ratio": self.ratio}
@@ -71,7 +97,7 @@ class TablesModel:
             found |= self.labels.arrays()
         if self.relations is not None:
             found |= self.relations.arrays()
-        return found
+        return found if self.margins is None else found | {"margins": self.margins}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], bins: Bins, classes: int | None) -> TablesModel:
@@ -82,7 +108,11 @@ class TablesModel:
         weights = fitting(arrays, "weights", len(ratio), len(chances), shares=True)
         labels = LabelModel.from_arrays(arrays, sizes, len(ratio)) if "effects" in arrays else None
         relations = Relations.from_arrays(arrays, sizes)
-        return cls(bins, Mixture(chances, weights, sizes), labels, ratio / ratio.sum(), relations=relations)
+        margins = fitting(arrays, "margins", sum(sizes), least=0.0) if "margins" in arrays else None
+        if margins is not None and not np.add.reduceat(margins, np.cumsum([0, *sizes[:-1]])).all():
+            raise InputError("a column's codes have no share in the rows: the release is damaged. Copy it again.")
+        mixture = Mixture(chances, weights, sizes)
+        return cls(bins, mixture, labels, ratio / ratio.sum(), relations=relations, margins=margins)
 
 
 def measure(
@@ -109,8 +139,9 @@ def learn(
     counts = np.maximum(class_counts(tables, bins.sizes, one, two), 1.0)
     hidden = np.flatnonzero(counts < _STANDS_OUT * one)
     ratio = class_ratio(counts, hidden)
+    likely = likely_counts(tables, bins.sizes, counts.sum(), one, two, listed=_listed(bins), also=_bought(bins, counts.sum()))
     mixture = fit_mixture(
-        tables, bins.sizes, counts, one, two, listed=_listed(bins), components=components, steps=steps, seed=seed
+        tables, bins.sizes, counts, one, two, likely=likely, components=components, steps=steps, seed=seed
     )
     if 0 < len(hidden) < len(counts):
         # What the tables of such a class say is noise: it is given what the others have in common.
@@ -122,7 +153,20 @@ def learn(
     if relabel and len(ratio) > 1:
         labels = fit_label_model(mixture, ratio, tables, two, triples, rows=_LABEL_ROWS, seed=seed)
     relations = find_relations(tables, bins.sizes, one, two)
-    return TablesModel(bins, mixture, labels, ratio, hidden.tolist() if len(counts) > 1 else [], relations)
+    margins = likely[0] / counts.sum()
+    return TablesModel(bins, mixture, labels, ratio, hidden.tolist() if len(counts) > 1 else [], relations, margins)
+
+
+def _bought(bins: Bins, total: float) -> tuple[np.ndarray, np.ndarray]:
+    """What the released marginals say of each code's count, and its variance: infinite where no marginal was bought."""
+    counts, variance = np.zeros(sum(bins.sizes)), np.full(sum(bins.sizes), np.inf)
+    for start, column, edges in zip(np.cumsum([0, *bins.sizes[:-1]]), bins.columns, bins.edges, strict=True):
+        if edges is not None and column.found and column.sigma:
+            shares = column.marginal.between(edges) * (1 - column.missing)
+            shares = np.append(shares, column.missing) if column.nullable else shares
+            here = slice(start, start + len(shares))
+            counts[here], variance[here] = shares * total, _UNSURE * column.sigma**2
+    return counts, variance
 
 
 def _listed(bins: Bins) -> np.ndarray:

@@ -91,6 +91,10 @@ class Marginal:
                 filled = 0.0
         return np.unique([*chosen, float(self.edges[-1])])
 
+    def between(self, edges: np.ndarray) -> np.ndarray:
+        """The share of the rows between one edge and the next."""
+        return np.diff(np.interp(edges, self.edges, self._running))
+
     def draw(self, low: np.ndarray, high: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Places between edges `low` and `high`, spread as the mass is."""
         ends = np.interp(np.stack([low, high]), self.edges, self._running)
