@@ -22,6 +22,9 @@ _CODE = 4.0
 # most this part of all rows does, over the codes of a column that are looked at.
 _EXCEPTIONS = 0.05
 _ALL_EXCEPTIONS = 0.02
+# A column follows from another where that makes its table so much likelier (a logarithm) than what the mixture draws; a cell is taken
+# to have this chance there at least.
+_LIKELIER, _RARE = 6.0, 0.01
 # A column is ruled by at most so many others, those that say most.
 _PARENTS = 8
 # It must say something: at least this part of all rows lies outside a code's support.
@@ -86,8 +89,14 @@ class Relations:
         return cls(allowed, order, sizes)
 
 
-def find_relations(tables: np.ndarray, sizes: Sequence[int], one: float, two: float) -> Relations | None:
-    """The rules that the noisy tables of all classes together show, or None."""
+def find_relations(
+    tables: np.ndarray, sizes: Sequence[int], one: float, two: float, joint: np.ndarray | None = None
+) -> Relations | None:
+    """The rules that the noisy tables of all classes together show, or None.
+
+    `joint` (D x D) is what a fitted mixture says of all pairs of codes: with it, columns that are functions of others are found too
+    where no single code is clear.
+    """
     starts = np.concatenate([[0], np.cumsum(sizes)])
     pooled, noise = tables.sum(axis=0, dtype=np.float64), two * len(tables) ** 0.5
     counts, deviation = code_counts(tables, sizes, one, two)
@@ -111,7 +120,11 @@ def find_relations(tables: np.ndarray, sizes: Sequence[int], one: float, two: fl
             if elsewhere[looked].sum() + (doubt[looked] ** 2).sum() ** 0.5 <= _ALL_EXCEPTIONS * rows:
                 kept = kept | looked
             kept &= looked
-            said[i, j] = (counts[here] * outside)[kept].sum()
+            if not kept.any() and joint is not None:
+                support = _function(pooled[here, there], counts[here], joint[here, there], noise)
+                kept = np.full(sizes[i], support.any())
+                outside = 1 - support @ common / max(common.sum(), 1.0)
+            said[i, j] = (np.maximum(counts[here], 0.0) * outside)[kept].sum()
             allowed[here, there] = np.where(kept[:, None], support, True)
     if not said.any():
         return None
@@ -122,3 +135,26 @@ def find_relations(tables: np.ndarray, sizes: Sequence[int], one: float, two: fl
         allowed[~allowed[:, there].any(axis=1), there] = True
     ruled = np.flatnonzero(said.sum(axis=0) + said.sum(axis=1))
     return Relations(allowed, ruled[np.argsort(-said[ruled].sum(axis=1), kind="stable")], tuple(sizes))
+
+
+def _function(
+    table: np.ndarray, counts: np.ndarray, joint: np.ndarray, noise: float
+) -> np.ndarray:
+    """Which cell each code of a column has in another one, if the other follows from it; nothing where it does not.
+
+    Cells are chosen by the table and by what the mixture has there. It is a function if few rows lie elsewhere, and if the table
+    looks far more like one than like what the mixture draws: by the logarithm of how much likelier it is.
+    """
+    total, nothing = max(float(counts.sum()), 1.0), np.zeros(table.shape, dtype=bool)
+    held, drawn = np.maximum(counts, 0.0)[:, None], joint / joint.sum() * total
+    chance = np.log(np.maximum(drawn / np.maximum(drawn.sum(axis=1, keepdims=True), 1e-9), _RARE))
+    places = np.arange(len(table)), (table * held / noise**2 + chance).argmax(axis=1)
+    if float(np.bincount(places[1], held[:, 0]).max() / total) > 1 - _SAYS:
+        return nothing
+    alone = np.zeros(table.shape)
+    alone[places] = held[:, 0]
+    likelier = float(((table - drawn) ** 2 - (table - alone) ** 2).sum()) / (2 * noise**2) + float(chance[places].sum())
+    if counts.sum() - table[places].sum() > _EXCEPTIONS * total or likelier < _LIKELIER:
+        return nothing
+    nothing[places] = True
+    return nothing

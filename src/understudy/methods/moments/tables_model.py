@@ -152,7 +152,8 @@ def learn(
     labels = None
     if relabel and len(ratio) > 1:
         labels = fit_label_model(mixture, ratio, tables, two, triples, rows=_LABEL_ROWS, seed=seed)
-    relations = find_relations(tables, bins.sizes, one, two)
+    joint = (mixture.chances * (ratio @ mixture.weights)[:, None]).T @ mixture.chances
+    relations = find_relations(tables, bins.sizes, one, two, joint)
     margins = likely[0] / counts.sum()
     return TablesModel(bins, mixture, labels, ratio, hidden.tolist() if len(counts) > 1 else [], relations, margins)
 
