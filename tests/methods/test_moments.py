@@ -270,7 +270,8 @@ def test_models_are_chosen_from_public_sizes() -> None:
 
     mixed = [Described(f"x{i}", "number" if i else "categorical") for i in range(7)]
     assert choose(30_000, mixed, 2, 1.0, 1e-5) == "tables"
-    assert choose(1000, mixed, 2, 1.0, 1e-5) == "tables"
+    assert choose(1000, mixed, 2, 1.0, 1e-5) == "gaussian", "most columns are numbers"
+    assert choose(1000, [*mixed[:3], *mixed[:1] * 4], 2, 1.0, 1e-5) == "tables"
     assert choose(200, mixed, 2, 1.0, 1e-5) == "gaussian"
     numbers = [Described(f"x{i}", "number") for i in range(7)]
     assert choose(1000, numbers, 2, 1.0, 1e-5) == "gaussian"

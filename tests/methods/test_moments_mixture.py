@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from understudy.methods.moments.margins import code_counts, consistent
+from understudy.methods.moments.margins import code_counts, consistent, likely_counts
 from understudy.methods.moments.mixture import (
     Mixture,
     _along,
@@ -118,7 +118,15 @@ def test_with_few_rows_components_stay_near_the_product_of_the_columns() -> None
     noise = np.triu(rng.normal(0, 25.0, exact.shape))
     noisy = np.where(apart | np.eye(len(owner), dtype=bool), exact + noise + np.triu(noise, 1).T, 0.0)
     found = fit_mixture(
-        noisy[None], sizes, np.array([800.0]), 25.0, 25.0, components=100, steps=200, seed=0, listed=np.zeros(20)
+        noisy[None],
+        sizes,
+        np.array([800.0]),
+        25.0,
+        25.0,
+        components=100,
+        steps=200,
+        seed=0,
+        likely=likely_counts(noisy[None], sizes, 800.0, 25.0, 25.0, listed=np.zeros(20, dtype=bool)),
     )
     made = (found.chances * found.weights[0][:, None]).T @ found.chances * 800
     assert np.abs(made - exact)[apart].mean() < 0.5 * np.abs(noisy - exact)[apart].mean()

@@ -93,3 +93,22 @@ def test_damaged_rules_are_refused() -> None:
     for name, wrong in (("allowed", np.ones((3, 4))), ("allowed", np.full((4, 4), 2)), ("order", np.array([0, 7]))):
         with pytest.raises(InputError):
             Relations.from_arrays({**whole, name: wrong}, sizes)
+
+
+def test_a_function_is_found_where_no_code_is_clear_and_none_is_made_up() -> None:
+    """Each of six codes decides one of two: at this noise no row of the table is sure, all of them together are."""
+    rng, sizes, noise = np.random.default_rng(0), [6, 2], 24.0
+    cause = rng.integers(6, size=1_000)
+    for effect, follows in ((np.array([0, 1, 1, 0, 1, 0])[cause], True), (rng.integers(2, size=1_000), False)):
+        codes = np.column_stack([cause, effect])
+        tables, hot = tables_of(codes, sizes, noise), one_hot(codes, sizes).astype(np.float64)
+        # A mixture that knows half of it.
+        blurred = hot.T @ hot + np.outer(hot.sum(axis=0), hot.sum(axis=0)) / len(codes)
+        assert find_relations(tables, sizes, noise, noise) is None
+        found = find_relations(tables, sizes, noise, noise, blurred)
+        assert (found is not None) == follows
+        if found is not None:
+            drawn = np.column_stack([cause, rng.integers(2, size=1_000)])
+            keeps = np.stack([found.keeps(drawn, 1, code) for code in range(2)])
+            assert keeps[effect, np.arange(1_000)].all()
+            assert not keeps[1 - effect, np.arange(1_000)].any()

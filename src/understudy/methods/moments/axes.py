@@ -155,7 +155,12 @@ class Axes:
         return found
 
     def evened(
-        self, cells: np.ndarray, points: np.ndarray, shares: np.ndarray, quantiles: Quantiles | None, rng: np.random.Generator
+        self,
+        cells: np.ndarray,
+        points: np.ndarray,
+        shares: np.ndarray,
+        quantiles: Quantiles | None,
+        rng: np.random.Generator,
     ) -> np.ndarray:
         """Cells of rows of all classes, as common in each column as the looks say: choices by their `shares` (one for each axis),
         numbers by their released marginals, in which a row has the rank that its point has among the points of all rows."""
@@ -163,10 +168,9 @@ class Axes:
         for number, axis in enumerate(self.axes):
             here = slice(axis.start, axis.stop)
             if axis.one_hot or (axis.column.kind == "boolean" and axis.missing is None):
-                known = shares[here] if axis.one_hot else np.array([1 - shares[here][0], shares[here][0]])
-                at = np.zeros((len(cells), 2))
-                at[:, 1:] = points[:, here][:, :1]
-                likely = points[:, here] if axis.one_hot else at
+                at = axis.start
+                known = shares[here] if axis.one_hot else np.array([1 - shares[at], shares[at]])
+                likely = points[:, here] if axis.one_hot else np.column_stack([np.zeros(len(points)), points[:, at]])
                 likely = likely / np.maximum(likely.std(axis=0), 1e-9)
                 codes = np.where(np.isnan(cells[:, number]), len(known) - 1, cells[:, number]).astype(np.int64)
                 even = moved(

@@ -14,6 +14,7 @@ import numpy as np
 
 from understudy.errors import InputError
 from understudy.methods.moments.axes import Axes
+from understudy.methods.moments.evening import evenly
 from understudy.methods.moments.gaussian_model import GaussianModel
 from understudy.methods.moments.margins import class_counts
 from understudy.methods.moments.plan import TablesPlan
@@ -38,7 +39,7 @@ class BothModels:
 
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """`n` rows of cells and their classes; all of class `wanted` if that is given."""
-        classes = rng.choice(len(self.ratio), size=n, p=self.ratio) if wanted is None else np.full(n, wanted)
+        classes = evenly(n, self.ratio, rng) if wanted is None else np.full(n, wanted)
         cells = np.empty((n, len(self.gaussian.axes.axes)))
         often = np.isin(classes, self.common)
         if wanted is None and often.any():

@@ -188,6 +188,9 @@ class GaussianModel:
         known = Quantiles(fitting(arrays, "quantiles", None, axes.width)) if "quantiles" in arrays else None
         even = radii / radii.sum(axis=1, keepdims=True)
         shares = fitting(arrays, "shares", axes.width, least=0.0, most=1.0) if "shares" in arrays else None
+        chosen = [slice(axis.start, axis.stop) for axis in axes.axes if axis.one_hot]
+        if shares is not None and not all(shares[here].any() for here in chosen):
+            raise InputError("a column's values have no share in the rows: the release is damaged. Copy it again.")
         return cls(axes, ratio / ratio.sum(), means, factors, edges, even, stretch, quantiles=known, shares=shares)
 
     def stretched(self) -> GaussianModel:

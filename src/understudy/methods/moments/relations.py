@@ -73,7 +73,7 @@ class Relations:
         """Which rows would break no rule with this code in a column."""
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
         others = np.delete(self.order, np.flatnonzero(self.order == column))
-        return self.allowed[codes[:, others] + starts[others], starts[column] + code].all(axis=1)
+        return np.asarray(self.allowed[codes[:, others] + starts[others], starts[column] + code].all(axis=1))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What a bundle keeps."""
@@ -137,9 +137,7 @@ def find_relations(
     return Relations(allowed, ruled[np.argsort(-said[ruled].sum(axis=1), kind="stable")], tuple(sizes))
 
 
-def _function(
-    table: np.ndarray, counts: np.ndarray, joint: np.ndarray, noise: float
-) -> np.ndarray:
+def _function(table: np.ndarray, counts: np.ndarray, joint: np.ndarray, noise: float) -> np.ndarray:
     """Which cell each code of a column has in another one, if the other follows from it; nothing where it does not.
 
     Cells are chosen by the table and by what the mixture has there. It is a function if few rows lie elsewhere, and if the table

@@ -84,7 +84,11 @@ class TablesModel:
             def fit(rows: np.ndarray, code: int, j: int = j) -> np.ndarray:
                 of = component[rows]
                 better = logs[of, starts[j] + code] - logs[of, starts[j] + codes[rows, j]]
-                return better if self.relations is None else np.where(self.relations.keeps(codes[rows], j, code), better, -np.inf)
+                return (
+                    better
+                    if self.relations is None
+                    else np.where(self.relations.keeps(codes[rows], j, code), better, -np.inf)
+                )
 
             wanted = counts_of(len(codes), self.margins[starts[j] : starts[j + 1]], rng)
             codes[:, j] = moved(codes[:, j], wanted, fit, rng)
@@ -139,7 +143,9 @@ def learn(
     counts = np.maximum(class_counts(tables, bins.sizes, one, two), 1.0)
     hidden = np.flatnonzero(counts < _STANDS_OUT * one)
     ratio = class_ratio(counts, hidden)
-    likely = likely_counts(tables, bins.sizes, counts.sum(), one, two, listed=_listed(bins), also=_bought(bins, counts.sum()))
+    likely = likely_counts(
+        tables, bins.sizes, counts.sum(), one, two, listed=_listed(bins), also=_bought(bins, counts.sum())
+    )
     mixture = fit_mixture(
         tables, bins.sizes, counts, one, two, likely=likely, components=components, steps=steps, seed=seed
     )
