@@ -9,7 +9,6 @@ import pytest
 from understudy import MomentsGenerator, load
 from understudy.errors import InputError
 from understudy.methods.moments.evening import FEWEST, counts_of, evenly, moved
-from understudy.methods.moments.gaussian_model import GaussianModel
 from understudy.methods.moments.margins import likely_counts, shrunk
 from understudy.methods.moments.tables_model import TablesModel
 from understudy.tables import Column, Schema
@@ -111,8 +110,6 @@ def test_small_draws_have_the_shares_of_large_ones(model: str, tmp_path: object)
     known = fit.model_.model  # type: ignore[union-attr]
     name = "margins" if isinstance(known, TablesModel) else "shares"
     arrays = known.arrays() | {name: np.zeros_like(known.arrays()[name])}
+    where = known.bins if isinstance(known, TablesModel) else known.axes
     with pytest.raises(InputError, match="no share"):
-        if isinstance(known, TablesModel):
-            TablesModel.from_arrays(arrays, known.bins, 2)
-        else:
-            GaussianModel.from_arrays(arrays, known.axes, 2)
+        type(known).from_arrays(arrays, where, 2)
