@@ -26,7 +26,7 @@ _STANDS_OUT, _TARGET_STANDS_OUT = 40.0, 60.0
 # With a complete schema they are bought from so many rows for one of the noise on a count on. Where most columns are numbers, which the
 # Gaussian model gives no shape of its own, they are from fewer on, and take more of few rows; chosen on fair, anes96, breast_cancer,
 # nafld1 thinned, pbcseq and gbsg2. Tables of very many columns are not: class means need all that there is.
-_ENOUGH, _ENOUGH_NUMBERS = 60.0, 30.0
+_ENOUGH, _ENOUGH_NUMBERS = 60.0, 28.0
 _NUMBERS_STAND_OUT = 300.0
 _MOST_NUMBERS = 40
 
