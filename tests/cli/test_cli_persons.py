@@ -105,7 +105,7 @@ def test_an_id_that_repeats_is_asked_about_before_anything_is_spent(
             ("--person", "patient_id", "--rows-per-person", 3, "--rule", "dose >= age"),
             "rules do not go with `person` yet",
         ),
-        (("--person", "patient_id", "--rows-per-person", 3, "--method", "gan"), "one row, and not yet for a person"),
+        (("--person", "patient_id", "--rows-per-person", 3, "--method", "gan"), "one row, and not for a person"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(
@@ -124,10 +124,56 @@ def test_a_schema_that_says_persons_is_kept_to_or_refused(table: Path, tmp_path:
     made = MomentsGenerator(2.0, random_state=0, model="gaussian").fit(frame, schema=said)
     assert made.certificate_.body["unit"] == "person"
     assert made.certificate_.body["release"]["rows_per_person"] == 4
-    from understudy import PATEClassifier
+    from understudy import GAN
 
-    with pytest.raises(InputError, match="promises for one row alone"):
-        PATEClassifier(schema=said).fit(frame.drop(columns="sick"), frame["sick"])
+    with pytest.raises(InputError, match="promises for one row, and not for a person"):
+        GAN().fit(frame, schema=said)
+
+
+PERSON = ("--person", "patient_id", "--rows-per-person", 4, "--json")
+
+
+def test_a_classifier_for_persons(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    public, out = tmp_path / "public.csv", tmp_path / "release"
+    visits(60, seed=5).drop(columns=["who", "sick"]).to_csv(public, index=False)
+    given = ("--target", "sick", "--public", public, "--epsilon", 20, "--teachers", 30, "--queries", 20, "--seed", 0)
+    code, text, err = run(capsys, "classify", table, *given, "--out", out, *PERSON)  # its classes are looked for too
+    assert code == 0, err
+    assert json.loads(text)["unit"] == "person"
+    release = Certificate.load(out / "certificate.json").body["release"]
+    assert (release["persons"], release["rows_per_person"]) == (300, 4)
+    assert run(capsys, "verify", out)[0] == 0
+    assert run(capsys, "predict", out, public, "--out", tmp_path / "said.csv")[0] == 0
+    code, _, err = run(capsys, "classify", table, *given, "--out", tmp_path / "b")
+    assert code == 2
+    assert "if it says whose a row is, name it with --person" in " ".join(err.split())
+    code, text, _ = run(capsys, "classify", table, *given[:-4], "--teachers", 301, "--out", tmp_path / "b", *PERSON)
+    assert code == 2
+    assert "301 teachers for 300 persons" in text
+
+
+def test_a_distilled_set_for_persons(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    quick = ("--per-class", 2, "--set", "descent.steps=2", "--set", "descent.samples=20", "--set", "descent.batch=10")
+    out = tmp_path / "release"
+    code, text, err = run(capsys, "distill", table, "--target", "sick", *quick, "--out", out, *PERSON)
+    assert code == 0, err
+    assert json.loads(text)["unit"] == "person"
+    assert list(read_table(out / "records.csv").columns) == ["age", "dose", "ward", "sick"]
+    assert run(capsys, "verify", out)[0] == 0
+
+
+def test_a_description_of_persons_tells_how_many_rows_they_have(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "described.json"
+    code, text, err = run(capsys, "describe", table, "--epsilon", 3, "--out", out, *PERSON)
+    assert code == 0, err
+    said = json.loads(text)
+    assert said["certificate"]["unit"] == "person"
+    assert said["certificate"]["release"]["persons"] == 300
+    assert [column["name"] for column in said["columns"]][-1] == "rows of this person"
+    assert said["schema"]["person"] == {"column": "patient_id", "rows": 4}
+    assert "rows of this person" not in [column["name"] for column in said["schema"]["columns"]]
 
 
 def test_a_schema_bought_for_rows_is_no_ground_for_a_promise_for_persons(table: Path) -> None:

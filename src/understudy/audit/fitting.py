@@ -11,6 +11,7 @@ from understudy.audit.planting import random_rows
 from understudy.audit.replay import Fit
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.registry import Entry
+from understudy.release.intake import without_person
 from understudy.tables import Schema
 
 
@@ -41,8 +42,10 @@ def _classify(estimator: Any, data: pd.DataFrame, schema: Schema, public: pd.Dat
     """Touches private data."""
     if schema.target is None:
         raise InputError("a classifier needs a target: say which column of the schema is to be predicted.")
-    target, features = schema[schema.target], list(schema.features.names)
-    rows = random_rows(schema.features, 60, seed=99) if public is None else public
+    target, person = schema[schema.target], schema.person
+    known = (schema if person is None else without_person(schema, person) or schema).features
+    features, whose = list(known.names), [] if person is None else [person.column]
+    rows = random_rows(known, 60, seed=99) if public is None else public
     classes = (False, True) if target.kind == "boolean" else target.labels
     estimator.set_params(schema=schema, classes=classes)
-    return estimator.fit(data[features], data[target.name], public=rows[features], budget=budget)
+    return estimator.fit(data[[*features, *whose]], data[target.name], public=rows[features], budget=budget)

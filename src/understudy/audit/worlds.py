@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 
 from understudy.audit.fitting import fitting
 from understudy.audit.planting import blanked, blanked_person, plant, plant_person, worst
+from understudy.audit.replay import Fit
 from understudy.registry import Entry
 from understudy.tables import Column, Schema
 from understudy.tables.persons import Person
@@ -56,6 +57,7 @@ def alone(rows: int = 400) -> pd.DataFrame:
 
 
 VISITORS = Person("who", 4)
+VISITS = replace(SCHEMA, person=VISITORS)
 
 
 def visits(persons: int = 150, seed: int = 0) -> pd.DataFrame:
@@ -77,9 +79,21 @@ def with_scattered_person(frame: pd.DataFrame) -> pd.DataFrame:
     return plant_person(frame, ends, VISITORS.column, 0)
 
 
+def with_person_alone(persons: int = 60) -> pd.DataFrame:
+    """The worst neighbourhood for a person, the first: all others have two rows, at the other end of every column."""
+    others = pd.DataFrame([worst(SCHEMA, lowest=True)] * 2 * persons).assign(who=np.arange(2 * persons) // 2)
+    return with_extreme_person(others)
+
+
 def without_person(frame: pd.DataFrame) -> pd.DataFrame:
     """The neighbour: of the first person nothing is left."""
     return blanked_person(frame, VISITORS.column, 0)
+
+
+def as_rows(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The same two tables as somebody sees them who takes rows for persons: whose a row is, is not said."""
+    rest: Any = frame.drop(columns=[VISITORS.column])
+    return rest, rest.where(frame[VISITORS.column] != 0)
 
 
 def pictures(number: int = 400, seed: int = 0) -> Any:
@@ -150,6 +164,30 @@ PICTURES = World(
     faint,
     without_picture,
 )
+
+
+def person_settings(entry: Entry, records: int) -> dict[str, Any]:
+    """Settings of a quick fit on so many records in which each of them shows as much as it can.
+
+    There are as many teachers as records, or every record is in every batch and is clipped. By this `random_state` the first
+    person of `with_person_alone` shares its teacher with nobody.
+    """
+    known = {field.name for field in fields(entry.load())}
+    more = {"random_state": 5} | ({"anyway": True} if "anyway" in known else {})
+    if "teachers" in known:
+        more["teachers"] = records
+    elif "clip" in known:
+        more |= {"batch": records, "clip": 1e-3}
+    return {**dict(entry.quick), **more}
+
+
+def fit_persons(entry: Entry, records: int, schema: Schema | None = VISITS, **settings: Any) -> Fit:
+    """A small fit of any method that takes persons on a table like `visits`, of so many persons.
+
+    With `SCHEMA`, which names no person, it is one that pretends that rows are persons; then `records` are rows.
+    """
+    given = {**person_settings(entry, records), **settings}
+    return fitting(entry, schema, public=table(60, seed=99), **given)
 
 
 def fit(entry: Entry, data: Any, budget: Any, **settings: Any) -> Any:

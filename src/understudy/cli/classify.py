@@ -15,6 +15,8 @@ from understudy.cli.options import (
     DeltaOption,
     DryRunOption,
     LedgerOption,
+    PersonOption,
+    RowsPerPersonOption,
     StrictOption,
     YesOption,
     ask_about_numbers,
@@ -63,6 +65,8 @@ def classify(
             help="The labels, with commas; looked at for 10 % of epsilon if neither this nor a schema says them."
         ),
     ] = None,
+    person: PersonOption = None,
+    rows_per_person: RowsPerPersonOption = None,
     strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
@@ -88,6 +92,8 @@ def classify(
         ledger=ledger,
         dataset=dataset,
         strict=strict,
+        person=person,
+        rows_per_person=rows_per_person,
     )
     if public is None:
         for option, given in {"teachers": teachers, "aggregator": aggregator, "queries": queries}.items():
@@ -185,6 +191,7 @@ def _taught_by_labels(request: Request, settings: dict[str, Any], dry_run: bool,
         "out": str(request.out),
         "epsilon": epsilon,
         "delta": delta,
+        "unit": certificate.body["unit"],
         "teachers": release["teachers"],
         "queries": release["queries"],
         "labels": release["labels"],

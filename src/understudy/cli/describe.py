@@ -18,9 +18,13 @@ from understudy.cli.options import (
     EncodingOption,
     LedgerOption,
     OnlyOption,
+    PersonOption,
+    RowsPerPersonOption,
     SampleOption,
     SeparatorOption,
     StrictOption,
+    YesOption,
+    ask_about_persons,
     delta_for,
     read_chosen,
     read_sample,
@@ -29,7 +33,11 @@ from understudy.cli.options import (
 )
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from understudy.tables import Schema
     from understudy.tables.coordinates import Coordinates, Described
+    from understudy.tables.persons import Person, Persons
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _BARS = 16
@@ -47,6 +55,8 @@ def describe(
     public_sample: SampleOption = None,
     drop: DropOption = None,
     only: OnlyOption = None,
+    person: PersonOption = None,
+    rows_per_person: RowsPerPersonOption = None,
     out: Annotated[
         Path | None, typer.Option(help="File for the description: .json, with histograms and certificate.")
     ] = None,
@@ -56,13 +66,17 @@ def describe(
     strict: StrictOption = False,
     ledger: LedgerOption = None,
     dataset: DatasetOption = None,
+    yes: YesOption = False,
     as_json: Json = False,
 ) -> None:
     """Say privately what each column is: its kind, range, grid, categories, missing values and histogram."""
+    from dataclasses import replace
+
     from understudy.files import write_text
     from understudy.privacy import Certificate
-    from understudy.release.estimator import paid_before
-    from understudy.release.intake import check_table
+    from understudy.privacy.units import PERSON
+    from understudy.release.estimator import paid_before, whose
+    from understudy.release.person_rows import without_rows
     from understudy.release.spending import check_ledger_options, spending
     from understudy.tables import Schema, check_writable
     from understudy.tables.coordinates import Coordinates
@@ -74,13 +88,25 @@ def describe(
     if out is not None:
         check_writable(out)
     declared = None if schema is None else Schema.read(schema)
-    table, declared = read_chosen(data, declared, target, drop, only, strict=strict, empty_allowed=True)
-    frame, present, declared, target = check_table(table.frame, target, declared, empty_allowed=True)
+    owner = whose(declared, person, rows_per_person)
+    only_of = None if owner is None else owner.column
+    table, declared = read_chosen(data, declared, target, drop, only, strict=strict, empty_allowed=True, person=only_of)
+    if owner is None:
+        ask_about_persons(table.frame, "describe", yes or as_json)
+    frame, declared, target, size, persons = _taken(table.frame, target, declared, owner)
+    unit = "row" if owner is None else PERSON
     sample = None if public_sample is None else read_sample(public_sample, data)
-    delta = delta_for(delta, len(present))
-    with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset) as run:
+    delta = delta_for(delta, size)
+    with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset, unit=unit) as run:
         made = Coordinates.release(
-            frame, declared, run.budget, target=target, public_sample=sample, rows=len(present), typed=table.typed
+            frame,
+            declared,
+            run.budget,
+            target=target,
+            public_sample=sample,
+            rows=size,
+            typed=table.typed,
+            persons=persons,
         )
         public = ["names and order of the columns"]
         public += ["types of the columns, whole numbers and fractions being one"] if table.typed else []
@@ -88,18 +114,23 @@ def describe(
         public += [] if sample is None else [f"the public sample {public_sample} ({len(sample):,} rows)"]
         run.certificate = Certificate.from_budget(
             run.budget,
-            release={"kind": "description", "columns": len(made), "rows": made.rows},
+            release={"kind": "description", "columns": len(made)}
+            | ({"rows": made.rows} if owner is None else {"persons": made.rows, "rows_per_person": owner.rows}),
             assumed_public=public,
             builds_on=paid_before(declared),
+            unit=unit,
         )
-        found = {**made.to_dict(), "schema": made.schema.to_dict(), "certificate": run.certificate.to_json()}
+        schema_made = without_rows(made.schema)
+        if owner is not None:
+            schema_made = replace(schema_made, person=owner)
+        found = {**made.to_dict(), "schema": schema_made.to_dict(), "certificate": run.certificate.to_json()}
         if out is not None:
             write_text(out, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    unfit = mended(table, made.schema, made.empty)
+    unfit = mended(table, without_rows(made.schema), made.empty)
     if as_json:
         print_json({**found, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
         return
-    _print(made, data)
+    _print(made, data, unit)
     typer.echo(
         f"Spent epsilon {run.certificate.epsilon:.4g}, delta {delta:g}." + (f" Written to {out}." if out else "")
     )
@@ -111,7 +142,23 @@ def describe(
     tell_owner(*unfit.sentences())
 
 
-def _print(made: Coordinates, data: Path) -> None:
+def _taken(
+    frame: pd.DataFrame, target: str | None, schema: Schema | None, owner: Person | None
+) -> tuple[pd.DataFrame, Schema | None, str | None, int, Persons | None]:
+    """Looks at private rows: those that are described, of how many records, and whose they are.
+
+    How often a person has how many rows is told too, as one more column.
+    """
+    from understudy.release.intake import check_persons, check_table
+
+    if owner is None:
+        rows, present, schema, target = check_table(frame, target, schema, empty_allowed=True)
+        return rows, schema, target, len(present), None
+    rows, schema, target, persons = check_persons(frame, target, schema, owner, seed=0, numbered=True, strict=False)
+    return rows, schema, target, persons.number, persons
+
+
+def _print(made: Coordinates, data: Path, unit: str) -> None:
     rows = [
         [
             column.name + (" (target)" if column.target else ""),
@@ -123,7 +170,7 @@ def _print(made: Coordinates, data: Path) -> None:
         ]
         for column in made
     ]
-    title = f"{data.name}: {made.rows:,} rows, {len(made)} columns"
+    title = f"{data.name}: {made.rows:,} {unit}s, {len(made)} columns"
     print_table(title, ["column", "kind", "values", "step", "missing", "spread"], rows)
 
 

@@ -20,12 +20,15 @@ from understudy.cli.options import (
     EncodingOption,
     LedgerOption,
     OnlyOption,
+    PersonOption,
+    RowsPerPersonOption,
     SampleOption,
     SeparatorOption,
     SettingsOption,
     StrictOption,
     YesOption,
     ask_about_numbers,
+    ask_about_persons,
     look_ahead,
     make,
     progress_bar,
@@ -33,7 +36,7 @@ from understudy.cli.options import (
     source,
     tell_owner,
     tell_verdict,
-    with_safe_delta,
+    with_records,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
@@ -41,6 +44,7 @@ from understudy.errors import InputError
 if TYPE_CHECKING:
     from understudy.tables.io import PrivateTable
     from understudy.tables.mending import Mended
+    from understudy.tables.persons import Person
 
 METHODS = registry.names("distilled")
 
@@ -60,6 +64,8 @@ def distill(
     public_sample: SampleOption = None,
     drop: DropOption = None,
     only: OnlyOption = None,
+    person: PersonOption = None,
+    rows_per_person: RowsPerPersonOption = None,
     classes: Annotated[
         str | None, typer.Option(help="The names of all classes, a,b,c, where an image set does not hold them.")
     ] = None,
@@ -83,6 +89,7 @@ def distill(
     """Distil a private table or image set into a few records that train a model."""
     from understudy.release.bundle import add_files, check_target
     from understudy.release.spending import check_ledger_options, spending_of
+    from understudy.tables import Schema
     from understudy.tables.formats import with_text_options
     from understudy.tables.mending import mended
 
@@ -95,14 +102,18 @@ def distill(
     given = {"per_class": per_class, "random_state": seed}
     entry = registry.get(method, "distilled")
     distiller = make(entry, epsilon, delta, given, settings or [])
+    owner = distiller.whose(None if schema is None else Schema.read(schema), person, rows_per_person)
     chosen = (drop, only, public_sample)
-    records, named, described, table = _read(data, target, classes, schema, chosen, strict)
-    with_safe_delta(distiller, delta, len(records))
-    if look_ahead(entry, distiller, _sizes(records, described, named), dry_run, as_json):
+    records, named, described, table = _read(data, target, classes, schema, chosen, strict, owner)
+    sizes = with_records(distiller, delta, _sizes(records, described, named), records, owner)
+    if look_ahead(entry, distiller, sizes, dry_run, as_json):
         return
     if table is not None and named is not None and (described is None or named not in described):
         ask_about_numbers(table.frame, named, yes or as_json)
+    if table is not None and owner is None and distiller.private:
+        ask_about_persons(table.frame, method, yes or as_json)
     booked = {"ledger": ledger, "dataset": dataset, "workspace": workspace, "resume": resume}
+    booked |= {"unit": "row" if owner is None else "person"}
     with spending_of(distiller, purpose=f"{method} {out.name}", **booked) as run:
         with progress_bar(method, not as_json) as tell:
             distiller.fit(
@@ -113,6 +124,7 @@ def distill(
                 workspace=workspace,
                 resume=resume,
                 typed=table is None or table.typed,
+                **({} if owner is None else {"person": owner.column, "rows_per_person": owner.rows}),
                 progress=lambda done, total: tell(done, total, ""),
             )
         tell_verdict(distiller, as_json)
@@ -135,6 +147,7 @@ def _read(
     schema: Path | None,
     chosen: tuple[str | None, str | None, Path | None],
     strict: bool,
+    owner: Person | None,
 ) -> tuple[Any, str | None, Any, PrivateTable | None]:
     """The records; for a table also the name of its target, what is public about it, and how it was read."""
     if not data.suffix and not data.exists() and isinstance(data, Path):
@@ -145,7 +158,7 @@ def _read(
     if data.suffix == ".npz":
         from understudy.images import read_npz
 
-        if target is not None or schema is not None or any(chosen):
+        if target is not None or schema is not None or any(chosen) or owner is not None:
             raise InputError("an image set carries its labels: leave --target, --schema and all about columns out.")
         return read_npz(data, None if classes is None else classes.split(",")), None, None, None
     from understudy.tables import Schema
@@ -155,7 +168,8 @@ def _read(
     if target is None and schema is None and getattr(data, "schema", None) is None:
         raise InputError("--target is missing: name the column with the classes.")
     described = None if schema is None else Schema.read(schema)
-    table, described = read_chosen(data, described, target, *chosen, strict=strict)
+    whose = None if owner is None else owner.column
+    table, described = read_chosen(data, described, target, *chosen, strict=strict, person=whose)
     return table.frame, target, described, table
 
 
@@ -187,6 +201,7 @@ def _report(distiller: Any, folder: Path, files: list[str], unfit: Mended | None
         "method": distiller.method,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
+        "unit": certificate.body["unit"],
         "records": len(distiller.distilled_),
         "per_class": distiller.per_class,
         "release": str(folder),

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from understudy.registry import Entry
+    from understudy.release.preflight import PublicSizes
     from understudy.tables import Schema
     from understudy.tables.io import PrivateTable
+    from understudy.tables.persons import Person
 
 LedgerOption = Annotated[str | None, typer.Option("--ledger", help="Charge this ledger. Needs --dataset.")]
 DatasetOption = Annotated[str | None, typer.Option("--dataset", help="Name of the dataset in the ledger.")]
@@ -74,6 +76,19 @@ def with_safe_delta(estimator: Any, delta: float | None, rows: int) -> None:
 
     if delta is None and estimator.private:
         estimator.set_params(delta=safe_delta(rows))
+
+
+def with_records(
+    estimator: Any, delta: float | None, sizes: PublicSizes, records: Any, owner: Person | None
+) -> PublicSizes:
+    """Public sizes, and a delta that goes with them: of persons their number, and the most rows that they can have."""
+    from dataclasses import replace
+
+    from understudy.tables.persons import count_persons
+
+    persons = None if owner is None else count_persons(records, owner)
+    with_safe_delta(estimator, delta, len(records) if persons is None else persons)
+    return sizes if persons is None or owner is None else replace(sizes, rows=persons * owner.rows)
 
 
 def delta_for(delta: float | None, rows: int) -> float:

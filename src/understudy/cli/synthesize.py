@@ -36,7 +36,7 @@ from understudy.cli.options import (
     source,
     tell_owner,
     tell_verdict,
-    with_safe_delta,
+    with_records,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
@@ -44,7 +44,6 @@ from understudy.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from understudy.release.preflight import PublicSizes
     from understudy.tables import Schema
     from understudy.tables.mending import Mended
     from understudy.tables.persons import Person
@@ -133,7 +132,7 @@ def synthesize(
     table, described = read_chosen(
         data, described, target, drop, only, public_sample, strict=strict, person=whose.get("person")
     )
-    sizes = _with_records(generator, delta, table_sizes(table.frame, described, target), table.frame, owner)
+    sizes = with_records(generator, delta, table_sizes(table.frame, described, target), table.frame, owner)
     if look_ahead(entry, generator, sizes, dry_run, as_json):
         return
     _ask(generator, table.frame, owner, yes or as_json)
@@ -244,19 +243,6 @@ def _beyond(frame: pd.DataFrame, owner: Person | None) -> tuple[int, int] | None
     from understudy.tables.persons import left_out
 
     return None if owner is None else left_out(frame, owner)
-
-
-def _with_records(
-    generator: Any, delta: float | None, sizes: PublicSizes, frame: pd.DataFrame, owner: Person | None
-) -> PublicSizes:
-    """Public sizes, and a delta that goes with them: of persons their number, and the most rows that they can have."""
-    from dataclasses import replace
-
-    from understudy.tables.persons import count_persons
-
-    persons = None if owner is None else count_persons(frame, owner)
-    with_safe_delta(generator, delta, sizes.rows if persons is None else persons)
-    return sizes if persons is None or owner is None else replace(sizes, rows=persons * owner.rows)
 
 
 def _remove(private: Path) -> None:

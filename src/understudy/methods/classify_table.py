@@ -19,7 +19,9 @@ from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES
 from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, plan_round
 from understudy.privacy import Budget, Certificate
+from understudy.privacy.units import PERSON
 from understudy.release.bundle import check_target
+from understudy.release.intake import without_person
 from understudy.release.preflight import PublicSizes, safe_delta, table_sizes
 from understudy.release.spending import check_ledger_options, spending
 from understudy.tables import Column, Encoder, Schema, read_table, validate_frame
@@ -29,6 +31,7 @@ from understudy.tables.coordinates.categories import threshold
 from understudy.tables.coordinates.known import known_from
 from understudy.tables.io import PrivateTable, column_of, read_private
 from understudy.tables.mending import Mended, mended
+from understudy.tables.persons import Person, count_persons, gather, id_column
 from understudy.tables.public import schema_from_public
 from understudy.wording import did_you_mean, listed
 
@@ -55,6 +58,8 @@ class Request:
     ledger: str | None = None
     dataset: str | None = None
     strict: bool = False
+    person: str | None = None
+    rows_per_person: int | None = None
 
 
 def _warn(said: str) -> None:
@@ -100,9 +105,11 @@ def classify_table(
     _check_names(aggregator, student)
     private, public = _read(request)
     frame = private.frame
-    delta = safe_delta(len(frame)) if request.delta is None else request.delta
-    _check_target_column(frame, request)
-    schema = _features(public, frame, request)
+    owner = PATEClassifier().whose(_said(request), request.person, request.rows_per_person)
+    records = len(frame) if owner is None else count_persons(frame, owner)
+    delta = safe_delta(records) if request.delta is None else request.delta
+    _check_target_column(frame, request, owner)
+    schema = _features(public, frame, request, owner)
     Encoder(schema)
     shared = pd.DataFrame(public[list(schema.names)])
     with about(request.public):
@@ -110,36 +117,40 @@ def classify_table(
     target = _target(private, request)
     if request.strict:
         _require_fit(schema, target, request)
-    if teachers > len(frame):
+    if teachers > records:
+        one = "row" if owner is None else PERSON
         raise InputError(
-            f"{teachers} teachers for {len(frame)} rows: every teacher needs at least one row of its own. "
-            f"Use at most {len(frame)} teachers, or more rows."
+            f"{teachers} teachers for {records} {one}s: every teacher needs at least one {one} of its own. "
+            f"Use at most {records} teachers, or more {one}s."
         )
     if queries is not None and not 1 <= queries <= len(public):
         raise InputError(f"--queries {queries} must lie between 1 and the {len(public)} public rows there are.")
     if not target.complete:
-        _check_estimate(target, len(frame), request.epsilon, delta)
+        _check_estimate(target, records, request.epsilon, delta, 1 if owner is None else owner.rows)
         if (kept := classes_file(request.out)).exists():
             raise InputError(f"{kept} holds classes that were paid for: use them with --schema {kept}, or remove it.")
-    if stop is not None and stop(table_sizes(frame, schema, request.target)):
+    sizes = table_sizes(frame, schema, request.target)
+    if stop is not None and stop(sizes if owner is None else replace(sizes, rows=records * owner.rows)):
         return None
     if not target.complete:
         ask(frame)
     purpose = f"classify {request.target}"
     book, dataset = request.ledger, request.dataset
-    left = 1.0 if target.complete else 1 - CLASSES_SHARE
+    left, unit = 1.0 if target.complete else 1 - CLASSES_SHARE, "row" if owner is None else PERSON
     # The labels' share is set aside first: a ledger that has no room for it refuses before the classes are paid for.
-    with spending(left * request.epsilon, left * delta, purpose=purpose, ledger=book, dataset=dataset) as run:
+    with spending(
+        left * request.epsilon, left * delta, purpose=purpose, ledger=book, dataset=dataset, unit=unit
+    ) as run:
         known = Coordinates.declared(Schema((target,), target.name), len(frame)).columns[0] if target.complete else None
         if known is None:
-            known, certificate = _bought_classes(private, target, request, delta)
+            known, certificate = _bought_classes(private, target, request, delta, owner)
             schema = replace(schema, certificate=certificate)
             ballot = Ballot(aggregator, teachers, 0.6)
             labels = plan_round(ballot, run.budget, available=len(public), queries=queries).answers
             _doubt(known, labels, request, doubt)
         known = replace(known, nullable=True)
         classes = _classes(known)
-        _warn_of_numbers(request.target, classes, len(frame))
+        _warn_of_numbers(request.target, classes, records)
         numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
         model = PATEClassifier(
             teachers=teachers,
@@ -156,11 +167,14 @@ def classify_table(
         )
         # A row without a class keeps its place and is blank: dropped, it would move other rows between teachers.
         y = [None if np.isnan(number) else classes[int(number)] for number in numbers]
-        model.fit(frame[list(schema.names)], y, public=shared, budget=run.budget)
+        whose = {} if owner is None else {"person": owner.column, "rows_per_person": owner.rows}
+        model.fit(
+            frame[[*schema.names, *([] if owner is None else [owner.column])]], y, shared, budget=run.budget, **whose
+        )
         model.save(request.out)
         run.certificate = model.certificate_
-    assert model.schema is not None
-    return Classified(model, mended(private, model.schema))
+    assert model.described_ is not None
+    return Classified(model, mended(private, model.described_))
 
 
 def _classes(known: Described) -> list[Any]:
@@ -238,16 +252,26 @@ def _same(data: Path, public: Path) -> bool:
     return both[0] == both[1] or (both[0].exists() and both[1].exists() and both[0].samefile(both[1]))
 
 
-def _check_target_column(frame: pd.DataFrame, request: Request) -> None:
+def _said(request: Request) -> Schema | None:
+    return None if request.schema is None else Schema.read(request.schema)
+
+
+def _check_target_column(frame: pd.DataFrame, request: Request, owner: Person | None) -> None:
     names = [str(c) for c in frame.columns]
+    if owner is not None and request.target == owner.column:
+        raise InputError(f"the column {owner.column!r} says whose a row is, and cannot be the target.")
     if request.target not in names:
         raise InputError(f"{request.data} has no column {request.target!r}.{did_you_mean(request.target, names)}")
 
 
-def _features(public: pd.DataFrame, frame: pd.DataFrame, request: Request) -> Schema:
-    """The schema of the features: as a file says it, or as the public rows show it."""
+def _features(public: pd.DataFrame, frame: pd.DataFrame, request: Request, owner: Person | None) -> Schema:
+    """The schema of the features, of which whose a row is is none: as a file says it, or as the public rows show it."""
     assert request.public is not None
-    said = None if request.schema is None else Schema.read(request.schema)
+    if owner is not None:
+        public, frame = (table.drop(columns=[owner.column], errors="ignore") for table in (public, frame))
+    said = _said(request)
+    if said is not None and owner is not None:
+        said = without_person(said, owner)
     if said is None or said.names == (request.target,):
         with about(request.public):
             schema = schema_from_public(public, request.target)
@@ -267,7 +291,7 @@ def _features(public: pd.DataFrame, frame: pd.DataFrame, request: Request) -> Sc
     if extra:
         raise InputError(
             f"{request.data} has column {extra[0]!r}, which {request.schema or request.public} does not have: the "
-            "public rows need the same features. Drop it, or add it there."
+            "public rows need the same features. Drop it, or add it there; if it says whose a row is, name it with --person."
         )
     return schema
 
@@ -282,7 +306,7 @@ def _require_fit(schema: Schema, target: Column, request: Request) -> None:
 def _target(private: PrivateTable, request: Request) -> Column:
     """The target with its classes, if somebody said them; without, if they are to be looked at. Nothing is read off rows."""
     target = request.target
-    said = None if request.schema is None else Schema.read(request.schema)
+    said = _said(request)
     dtype: Any = column_of(private.frame, target).dtype if private.typed else None
     if request.classes is not None:
         column = said_classes(request.classes, target, dtype)
@@ -346,7 +370,7 @@ def _number(text: str) -> int | float:
     return int(value) if value.is_integer() else value
 
 
-def _check_estimate(column: Column, rows: int, epsilon: float, delta: float) -> None:
+def _check_estimate(column: Column, rows: int, epsilon: float, delta: float, each: int = 1) -> None:
     """Refuse a look that cannot find two labels. Only public numbers decide."""
     Budget(epsilon, delta)
     epsilon, delta = CLASSES_SHARE * epsilon, CLASSES_SHARE * delta
@@ -355,8 +379,8 @@ def _check_estimate(column: Column, rows: int, epsilon: float, delta: float) -> 
             f"finding out the classes of {column.name!r} needs a --delta above 0. Give one, or say the classes with "
             "--classes or --schema."
         )
-    plan = plan_within(known_from(Schema((column,), column.name)), rows, epsilon, delta)
-    needed = math.ceil(threshold(plan.sigma, plan.delta, 1))
+    plan = plan_within(known_from(Schema((column,), column.name)), rows, epsilon, delta, each=each)
+    needed = math.ceil(threshold(plan.sigma, plan.delta, each))
     if rows < 2 * needed:
         raise InputError(
             f"nobody says the classes of {column.name!r}, and for {CLASSES_SHARE:.0%} of epsilon (={epsilon:g}) a "
@@ -366,18 +390,24 @@ def _check_estimate(column: Column, rows: int, epsilon: float, delta: float) -> 
 
 
 def _bought_classes(
-    private: PrivateTable, target: Column, request: Request, delta: float
+    private: PrivateTable, target: Column, request: Request, delta: float, owner: Person | None
 ) -> tuple[Described, Mapping[str, Any]]:
     """Touches private data: the classes that stand out of the noise, and the certificate of that look, which is a run of its own."""
     epsilon, delta = CLASSES_SHARE * request.epsilon, CLASSES_SHARE * delta
     purpose, book, dataset = f"classes of {target.name}", request.ledger, request.dataset
-    there = private.frame[[target.name]].dropna()
-    with spending(epsilon, delta, purpose=purpose, ledger=book, dataset=dataset) as run:
-        found = Coordinates.release(there, Schema((target,), target.name), run.budget, rows=len(private.frame))
+    there, rows, persons = private.frame[[target.name]].dropna(), len(private.frame), None
+    if owner is not None:
+        known = np.asarray(column_of(private.frame, target.name).notna(), dtype=bool)
+        places, persons = gather(id_column(private.frame, owner), known, owner, seed=0)
+        there, rows = private.frame[[target.name]].iloc[places], persons.number
+    unit = "row" if owner is None else PERSON
+    with spending(epsilon, delta, purpose=purpose, ledger=book, dataset=dataset, unit=unit) as run:
+        found = Coordinates.release(there, Schema((target,), target.name), run.budget, rows=rows, persons=persons)
         run.certificate = Certificate.from_budget(
             run.budget,
             release={"kind": "schema", "estimated": [target.name]},
             assumed_public=["names of the columns", *(["their types"] if private.typed else [])],
+            unit=unit,
         )
         certificate = run.certificate.to_json()
         made = Schema((found[target.name].column,), target.name, certificate=certificate)

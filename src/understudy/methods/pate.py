@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from understudy.errors import InputError, UnderstudyWarning, UnsafeWarning
-from understudy.learn.partition import shards
+from understudy.learn.partition import Shards, shards, shards_by_key
 from understudy.methods.students import NAMES, make_student, train_student
 from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, Round, observed, plan_round
 from understudy.privacy import (
@@ -39,14 +39,16 @@ from understudy.privacy import (
 )
 from understudy.privacy.accountant import without
 from understudy.privacy.smooth import require_conditions
+from understudy.privacy.units import PERSON
 from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
 from understudy.release.estimator import Estimator
+from understudy.release.intake import without_person
 from understudy.release.settings import Limit, one_of, or_none, positive, setting, share, truth, whole
 from understudy.tables import Coordinates, Encoder, Schema, validate_frame
-from understudy.tables.coordinates import RowChances
+from understudy.tables.coordinates import KeyedChances, RowChances
 from understudy.tables.io import as_frame
-from understudy.tables.persons import refuse_person
+from understudy.tables.persons import Person, Persons, gather, id_column
 from understudy.tables.validate import check_names
 
 UNSAFE_PUBLIC = "the student's rows were taken from the sensitive table: those rows are not protected"
@@ -79,6 +81,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
     """
 
     method: ClassVar[str] = "pate"
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "dealt"
 
     teachers: int = setting(50, whole())
     aggregator: Aggregator = setting("confident-gnmax", one_of(*AGGREGATORS))  # noqa: RUF009
@@ -104,22 +107,40 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
     # ---- learning ------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, public: Any = None, *, budget: Budget | None = None, strict: bool = False) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        public: Any = None,
+        *,
+        budget: Budget | None = None,
+        strict: bool = False,
+        person: str | None = None,
+        rows_per_person: int | None = None,
+    ) -> Self:
         """Touches private data (`X`, `y`). `public` rows are the student's, unlabelled, and must really be public.
 
         `budget` may hold earlier charges for the same data; the labels then use what is left of it. With a schema no table
         is refused for what its rows say: cells that do not fit are missing, "other" or clipped, and a row without a label,
         or with one that is none of `classes`, is blank. `strict` refuses instead, which tells something about the rows.
+        `person` names the column of the table `X` that says whose a row is, where a person has several: all of a person's rows, at
+        most `rows_per_person`, are one teacher's, so that a person moves one vote, as a row does. A schema may say both.
         """
         self._check_settings()
         if public is not None:
             _refuse_pipeline()
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
-        rows, labels, present = self._private(X, y, seed, strict)
+        owner = self.whose(self.schema, person, rows_per_person)
+        self.described_ = self.schema if owner is None else without_person(self.schema, owner)
+        rows, labels, present, persons = self._private(X, y, seed, strict, owner)
+        if owner is not None and public is None:
+            raise InputError(
+                "`public` is missing: rows of the sensitive table itself are not protected, and a promise for persons is not made then."
+            )
         shared = self._public(public, rows)
-        budget = self._budget(budget, len(rows))
-        dealt = shards(len(rows), self.teachers, seed=seed)
+        budget = self._budget(budget, len(rows) if persons is None else persons.number)
+        dealt = self._dealt(len(rows), persons, seed)
         ballot = Ballot(self.aggregator, self.teachers, self.threshold)
         voting = plan_round(ballot, budget, available=len(shared), queries=self.queries, also=self._extra_events())
         # What can be refused is refused before anything is trained or spent.
@@ -142,28 +163,46 @@ class PATEClassifier(ClassifierMixin, Estimator):
         }
         said = ["the public rows", "the class labels" + ("" if self.classes is not None else ", taken from the data")]
         said += [] if self.schema is None else ["what the schema says"]
+        if persons is not None:
+            facts |= {"persons": persons.number, "rows_per_person": persons.most}
+        unit = "row" if persons is None else PERSON
         self._certify(
-            budget, "classifier", facts, said, sanitised=self.sanitised_, unsafe=self.unsafe_, schema=self.schema
-        )
+            budget, "classifier", facts, said, unit=unit,
+            sanitised=self.sanitised_, unsafe=self.unsafe_, schema=self.schema,
+        )  # fmt: skip
         return self
+
+    def _dealt(self, rows: int, persons: Persons | None, seed: int) -> Shards:
+        """Which teacher has which rows: by their positions alone, or all of a person's by a keyed hash of the id."""
+        if persons is None:
+            return shards(rows, self.teachers, seed=seed)
+        shards(persons.number, self.teachers, seed=seed)  # refuses more teachers than there are persons
+        return shards_by_key(persons.person_keys, persons.most, self.teachers)
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        refuse_person(None if self.schema is None else self.schema.person, "PATE")
         if isinstance(self.estimator, str) and self.estimator != "network":
             raise InputError(f'`estimator` (={self.estimator!r}) must be a scikit-learn classifier or "network".')
         if self.sanitise is not None and self.aggregator == "lnmax":
             raise InputError("`sanitise` works on GNMax votes; with lnmax only the unconditional epsilon is published.")
 
-    def _private(self, X: Any, y: Any, seed: int, strict: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Looks at private rows: encoded, their class numbers, and which of them are not blank.
+    def _private(
+        self, X: Any, y: Any, seed: int, strict: bool, owner: Person | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Persons | None]:
+        """Looks at private rows: encoded, their class numbers, which of them are not blank, and whose they are.
 
-        By a schema, a row whose label is none of the classes is blank: it counts, and nobody learns from it.
+        By a schema, a row whose label is none of the classes is blank: it counts, and nobody learns from it. Rows of persons
+        stand at their persons' seats, of which those that are not taken are blank.
         """
-        if self.schema is None:
+        ids = None
+        if owner is not None:
+            table = as_frame(X)
+            ids, X = id_column(table, owner), table.drop(columns=[owner.column])
+        if self.described_ is None:
             rows, codes = self._plain(X, y)
-            return rows, codes, np.ones(len(rows), dtype=bool)
-        features, frame, labels = self.schema.features, as_frame(X), np.asarray(y, dtype=object)
+            taken = _Taken.of(np.ones(len(rows), dtype=bool), ids, owner, seed)
+            return taken.seated(rows[taken.places]), taken.seated(codes[taken.places]), taken.present, taken.persons
+        features, frame, labels = self.described_.features, as_frame(X), np.asarray(y, dtype=object)
         if len(labels) != len(frame):
             raise InputError(f"{len(frame)} rows, but {len(labels)} labels.")
         check_names(frame, features)
@@ -175,14 +214,11 @@ class PATEClassifier(ClassifierMixin, Estimator):
         if strict and np.any(codes < 0):
             wrong = int(np.argmax(codes < 0))
             raise InputError(f"row {wrong}: label {labels[wrong]!r} is not among `classes` {list(numbers)}.")
-        present = codes >= 0
-        fitting = Coordinates.declared(features, len(frame))
-        settled = fitting.settled(frame.loc[present], RowChances(np.random.default_rng(seed), present))
+        taken = _Taken.of(codes >= 0, ids, owner, seed)
+        settled = Coordinates.declared(features, len(frame)).settled(frame.iloc[taken.places], taken.chances)
         self.encoder_, self.n_features_in_ = Encoder(features), frame.shape[1]
-        encoded = self.encoder_.encode(settled)
-        rows = np.zeros((len(frame), encoded.shape[1]), encoded.dtype)
-        rows[present] = encoded
-        return rows, np.maximum(codes, 0), present
+        rows = taken.seated(self.encoder_.encode(settled))
+        return rows, taken.seated(codes[taken.places]), taken.present, taken.persons
 
     def _plain(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Looks at private rows that are an array, and refuses what does not fit, as scikit-learn's classifiers do."""
@@ -211,9 +247,9 @@ class PATEClassifier(ClassifierMixin, Estimator):
             self.unsafe_.append(UNSAFE_PUBLIC)
             warnings.warn(UNSAFE_PUBLIC, UnsafeWarning, stacklevel=3)
             return rows
-        if self.schema is not None:
+        if self.described_ is not None:
             frame = as_frame(public)
-            absent = [name for name in self.schema.features.names if name not in frame.columns]
+            absent = [name for name in self.encoder_.schema.names if name not in frame.columns]
             if absent:
                 raise InputError(
                     f"the public rows lack column {absent[0]!r}; they need the features of the sensitive table."
@@ -353,7 +389,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         return result
 
     def _rows(self, X: Any) -> np.ndarray:
-        if self.schema is None:
+        if self.described_ is None:
             checked: Any = validate_data(self, X, dtype="numeric", reset=False)
             return checked
         return self.encoder_.encode(as_frame(X))
@@ -372,7 +408,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
             "features": None if names is None else list(names),
         }
         parameters = {"settings": self._settings(), "facts": facts}
-        return Bundle("classifier", self.method, parameters, arrays, self.certificate_, self.schema)
+        return Bundle("classifier", self.method, parameters, arrays, self.certificate_, self.described_)
 
     def _settings(self) -> dict[str, Any]:
         """Those that a classifier which is loaded again needs or shows; the others may be objects."""
@@ -381,7 +417,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
     def _restore(self, bundle: Bundle) -> None:
         facts, arrays = bundle.parameters["facts"], bundle.arrays
-        self.schema = bundle.schema
+        self.schema = self.described_ = bundle.schema
         self.classes_ = _array(facts["classes"])
         if self.classes_.ndim != 1 or len(set(facts["classes"])) != len(self.classes_):
             raise InputError(
@@ -403,6 +439,29 @@ class PATEClassifier(ClassifierMixin, Estimator):
         elif facts["features"] is not None:
             setattr(self, "feature_names_in_", np.asarray(facts["features"], dtype=object))  # noqa: B010
         self._teach(rows, labels, more, facts["seed"])
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """Private. The places of the rows that are taken, and where they stand: at their own places, or at their persons' seats."""
+
+    places: np.ndarray
+    present: np.ndarray
+    chances: RowChances | KeyedChances
+    persons: Persons | None
+
+    @classmethod
+    def of(cls, present: np.ndarray, ids: pd.Series | None, owner: Person | None, seed: int) -> Self:
+        if ids is None or owner is None:
+            return cls(np.flatnonzero(present), present, RowChances(np.random.default_rng(seed), present), None)
+        places, persons = gather(ids, present, owner, seed)
+        return cls(places, persons.present, KeyedChances(persons.keys, seed), persons)
+
+    def seated(self, values: np.ndarray) -> np.ndarray:
+        """Values of the rows that are taken at their seats, and zeros elsewhere."""
+        whole = np.zeros((len(self.present), *values.shape[1:]), dtype=values.dtype)
+        whole[self.present] = values
+        return whole
 
 
 def _array(labels: Sequence[Any]) -> np.ndarray:

@@ -19,7 +19,9 @@ from understudy.methods.classify_table import Request, about, check_classes, sai
 from understudy.methods.moments.generator import MomentsGenerator
 from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES, make_student, train_student
+from understudy.privacy.units import PERSON
 from understudy.release.bundle import check_target
+from understudy.release.estimator import whose
 from understudy.release.intake import as_frame, read_rows, with_classes
 from understudy.release.preflight import PublicSizes, safe_delta, table_sizes
 from understudy.release.spending import check_ledger_options, spending_of
@@ -27,6 +29,7 @@ from understudy.tables import Coordinates, Encoder, Schema, check_table_path, re
 from understudy.tables.column import LISTED
 from understudy.tables.io import PrivateTable, column_of
 from understudy.tables.mending import Mended, mended
+from understudy.tables.persons import count_persons
 from understudy.tables.written import as_read
 from understudy.wording import did_you_mean
 
@@ -96,14 +99,18 @@ def classify_by_rows(
     table = read_rows(request.data, said, request.target, strict=request.strict)
     said = _with_target(table, said, request)
     table = replace(table, frame=as_read(table.frame, said))
-    delta = safe_delta(len(table.frame)) if request.delta is None else request.delta
+    owner = whose(said, request.person, request.rows_per_person)
+    records = len(table.frame) if owner is None else count_persons(table.frame, owner)
+    delta = safe_delta(records) if request.delta is None else request.delta
     generator = MomentsGenerator(epsilon=request.epsilon, delta=delta, random_state=random_state)
-    if stop(generator, table_sizes(table.frame, said, request.target)):
+    sizes = table_sizes(table.frame, said, request.target)
+    if stop(generator, sizes if owner is None else replace(sizes, rows=records * owner.rows)):
         return None
     ask(table.frame)
     purpose = f"classify {request.target}"
-    with spending_of(generator, purpose=purpose, ledger=request.ledger, dataset=request.dataset) as run:
-        generator.fit(table.frame, request.target, said, budget=run.budget, typed=table.typed)
+    unit, theirs = ("row", {}) if owner is None else (PERSON, {"person": owner.column, "rows_per_person": owner.rows})
+    with spending_of(generator, purpose=purpose, ledger=request.ledger, dataset=request.dataset, unit=unit) as run:
+        generator.fit(table.frame, request.target, said, budget=run.budget, typed=table.typed, **theirs)
         tell(generator)
         run.still_ours()
         generator.save(request.out)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.privacy import Budget, Certificate, Sanitised
+from understudy.privacy.units import PERSON, require_same_unit
 from understudy.release.bundle import Bundle, check_target, write_bundle
 from understudy.release.preflight import delta_warning
 from understudy.release.settings import as_json, check_settings, from_names
 from understudy.release.verdict import Verdict, unjudged
 from understudy.tables import Schema
+from understudy.tables.persons import Person
 
 
 def paid_before(schema: Schema | None) -> list[Certificate]:
@@ -25,6 +28,21 @@ def paid_before(schema: Schema | None) -> list[Certificate]:
     if schema is None or schema.certificate is None:
         return []
     return [Certificate.parse(json.dumps(dict(schema.certificate)), where="the certificate of the schema")]
+
+
+def whose(schema: Schema | None, column: str | None = None, rows: int | None = None) -> Person | None:
+    """Whose rows are protected together, from arguments or the schema, which must have been bought for the same unit."""
+    person = None if schema is None else schema.person
+    if column is not None or rows is not None:
+        if column is None or rows is None:
+            raise InputError(
+                "`person` and `rows_per_person` (--person, --rows-per-person) belong together: whose a row is, and how many "
+                "rows of one person are taken at most."
+            )
+        person = Person(column, rows)
+    for paid in paid_before(schema):
+        require_same_unit("row" if person is None else PERSON, str(paid.body["unit"]), "the schema was bought")
+    return person
 
 
 class Estimator(BaseEstimator):
@@ -37,6 +55,9 @@ class Estimator(BaseEstimator):
     private: ClassVar[bool] = True
     """False for a ceiling to compare with: its certificate says that nothing is protected, and never verifies."""
     resumable: ClassVar[bool] = False
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = None
+    """How a fit makes its promise for persons with several rows, if it can: each person counts as one, and how many rows it
+    has is a column; or each person is taken whole (by one teacher, in one clipped step), and rows are as common as they are."""
 
     epsilon: float
     delta: float
@@ -94,6 +115,16 @@ class Estimator(BaseEstimator):
                 "Budget(..., unsafe_noise_seed=...)."
             )
         return given
+
+    def whose(self, schema: Schema | None, column: str | None = None, rows: int | None = None) -> Person | None:
+        """Whose rows are protected together, from the arguments or the schema; what cannot be kept is refused."""
+        person = whose(schema if self.private or schema is None else replace(schema, certificate=None), column, rows)
+        if person is not None and self.takes_persons is None:
+            raise InputError(
+                f"method {self.method!r} promises for one row, and not for a person with several. Nothing was spent. "
+                "Use the method moments; or make one row of each person first, and leave --person out."
+            )
+        return person
 
     def _seed(self) -> int:
         """Public randomness from `random_state`; never that of the noise."""

@@ -10,7 +10,7 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,10 @@ import pandas as pd
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.checkpoints import Workspace
 from understudy.privacy import Budget, Sanitised
-from understudy.privacy.units import PERSON, require_same_unit
+from understudy.privacy.units import PERSON
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Progress, Run
-from understudy.release.estimator import Estimator, paid_before
+from understudy.release.estimator import Estimator
 from understudy.release.intake import Intake, check_persons, check_table, take_in, with_labels
 from understudy.release.person_rows import PersonRows, without_rows
 from understudy.release.sampling import Drawn, stream, write_stream
@@ -30,7 +30,7 @@ from understudy.release.verdict import Verdict
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
-from understudy.tables.persons import ROWS, Person
+from understudy.tables.persons import ROWS
 from understudy.tables.rules import Rule, parse_rules
 from understudy.tables.rules.rulebook import Rulebook, refuse_contradictions
 from understudy.tables.rules.taking_in import RuledTable, prepare
@@ -87,9 +87,6 @@ class TableGenerator(Estimator):
     kind: ClassVar[str] = "generator"
     buys_coordinates: ClassVar[bool] = False
     """Whether `learn` buys what the schema does not say together with the rest of its look."""
-    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = None
-    """How `learn` makes its promise for persons with several rows, if it can: each person counts as one, and how many rows it
-    has is a column; or each person's rows go to one teacher, and rows are as common as they are."""
     schema_epsilon_share: float
     rules_: Rulebook | None = None
     """How drawn rows are finished, where there are rules; the model is then one of the table as `rules_.learnt` says."""
@@ -253,28 +250,6 @@ class TableGenerator(Estimator):
                 unit="row" if rows.persons is None else PERSON,
             )
         return self
-
-    def whose(self, schema: Schema | None, column: str | None = None, rows: int | None = None) -> Person | None:
-        """Whose rows are protected together, from the arguments or the schema; what cannot be kept is refused."""
-        person = None if schema is None else schema.person
-        if column is not None or rows is not None:
-            if column is None or rows is None:
-                raise InputError(
-                    "`person` and `rows_per_person` (--person, --rows-per-person) belong together: whose a row is, and how many "
-                    "rows of one person are taken at most."
-                )
-            person = Person(column, rows)
-        unit = "row" if person is None else PERSON
-        for paid in paid_before(schema) if self.private else []:
-            require_same_unit(unit, str(paid.body["unit"]), "the schema was bought")
-        if person is None:
-            return None
-        if self.takes_persons is None:
-            raise InputError(
-                f"method {self.method!r} promises for one row, and not yet for a person with several. Nothing was spent. "
-                "Use the method moments; or make one row of each person first, and leave --person out."
-            )
-        return person
 
     def _workspace(
         self,

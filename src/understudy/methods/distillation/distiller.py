@@ -22,14 +22,17 @@ from understudy.methods.distillation.domain import Domain, ImageDomain, TableDom
 from understudy.methods.distillation.training import Regression, Support
 from understudy.methods.image_moments.generator import PUBLIC
 from understudy.privacy import Budget, Certificate
+from understudy.privacy.units import PERSON
 from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Run
 from understudy.release.estimator import Estimator
-from understudy.release.intake import Intake, check_table, take_in, with_classes
+from understudy.release.intake import Intake, check_persons, check_table, take_in, with_classes
+from understudy.release.person_rows import without_rows
 from understudy.release.replay import logged
 from understudy.tables import Schema
 from understudy.tables.io import as_frame
+from understudy.tables.persons import Person, count_persons
 from understudy.tables.schema import SchemaLike
 
 Tell = Callable[[int, int], None]
@@ -47,7 +50,8 @@ class Predictor(Protocol):
 class Records:
     """Private: records as a distiller takes them in, a table (then `rows` is its intake) or an `ImageDataset`.
 
-    A blank record contributes nothing and is not `present`; how many records there are with it is public. `key` is for
+    A blank record contributes nothing and is not `present`; how many records there are with it is public. Where a record is a
+    person with several rows, `present` says which of the persons' seats are taken. `key` is for
     public randomness, never for the noise; `tell` is told of steps done, of how many.
     """
 
@@ -61,14 +65,19 @@ class Records:
     rows: Intake | None = None
 
     def __len__(self) -> int:
-        return len(self.present)
+        return len(self.present) if self.rows is None else len(self.rows)
+
+    @property
+    def each(self) -> int:
+        """The most rows of one record: of a person, as many as are taken. They stand together, at `present`'s seats."""
+        return 1 if self.rows is None else self.rows.each
 
     def points(self, domain: Domain | None = None) -> np.ndarray:
-        """A point for each record (zero where it is blank), by another domain if one is given."""
+        """A point for each row (zero where it is blank), by another domain if one is given."""
         return self._at_their_places((domain or self.domain).points(self.data))
 
     def targets(self) -> np.ndarray:
-        """Centred labels (records x classes), zero where a record is blank."""
+        """Centred labels (rows x classes), zero where one is blank."""
         numbers = np.maximum(self.domain.numbers(self.data), 0)
         return self._at_their_places(one_hot(numbers, len(self.domain.classes)))
 
@@ -126,6 +135,8 @@ class Distiller(Estimator):
         progress: Tell | None = None,
         typed: bool = True,
         strict: bool = False,
+        person: str | None = None,
+        rows_per_person: int | None = None,
     ) -> Self:
         """Touches private data (`data`): a table with the name of its `target`, or an `ImageDataset`.
 
@@ -135,13 +146,23 @@ class Distiller(Estimator):
 
         In `workspace`, a folder named `*.private`, all noisy answers are logged; with `resume` a run that was killed is
         repeated with those, and draws and pays for what is left.
+
+        `person` names the column that says whose a row is, where a person has several: then the promise is for one person with
+        all of their rows, of which at most `rows_per_person` are taken. A schema may say both.
         """
         self._check_settings()
-        paying, public = self._budget(budget, len(data)), Schema.of(schema)
-        files = None if workspace is None else self._workspace(data, target, public, workspace, resume)
+        public = Schema.of(schema)
+        owner = self.whose(public, person, rows_per_person)
+        if owner is not None and isinstance(data, ImageDataset):
+            raise InputError(
+                "an image set does not say whose an image is, so a promise for one person cannot be kept: leave `person` out, and put "
+                "no more than one image of a person into the set."
+            )
+        paying = self._budget(budget, len(data) if owner is None else count_persons(as_frame(data), owner))
+        files = None if workspace is None else self._workspace(data, target, public, owner, workspace, resume)
         try:
             with nullcontext() if files is None else logged(paying, files.prelude):
-                return self._fit(data, target, public, paying, progress, typed, strict)
+                return self._fit(data, target, public, owner, paying, progress, typed, strict)
         except (InputError, BudgetExceeded):
             if files is not None and files.untouched:
                 files.remove()  # refused before the first draw: there is no run to resume
@@ -151,7 +172,7 @@ class Distiller(Estimator):
                 files.close()
 
     def _workspace(
-        self, data: Any, target: str | None, schema: Schema | None, path: str | Path, resume: bool
+        self, data: Any, target: str | None, schema: Schema | None, owner: Person | None, path: str | Path, resume: bool
     ) -> Workspace:
         """Touches private data: a keyed digest of the records tells whether a run is resumed on the same ones."""
         if self.random_state is None:
@@ -163,6 +184,7 @@ class Distiller(Estimator):
             parts = [hashing.hash_pandas_object(as_frame(data), index=False).to_numpy().tobytes()]
         digest = np.frombuffer(b"".join(hashlib.sha256(part).digest() for part in parts), dtype=np.uint8)
         said = {} if schema is None else schema.to_dict()
+        said |= {} if owner is None else {"person": owner.to_dict()}
         identity = {**self._settings(), "method": self.method, "records": len(data), "target": target, **said}
         return Workspace(path, identity, digest, resume=resume)
 
@@ -171,24 +193,28 @@ class Distiller(Estimator):
         data: Any,
         target: str | None,
         schema: Schema | None,
+        owner: Person | None,
         paying: Budget,
         progress: Tell | None,
         typed: bool,
         strict: bool,
     ) -> Self:
         """Touches private data: take the records in, learn, and certify what the budget was charged."""
-        records = self._take_in(data, target, schema, paying, progress, typed, strict)
+        records = self._take_in(data, target, schema, owner, paying, progress, typed, strict)
         learnt = self.learn(records)
         self._ready(learnt.domain, learnt.support)
         images = isinstance(data, ImageDataset)
         kind, facts = "images" if images else "distilled", {"per_class": self.per_class, **learnt.facts}
+        if owner is not None:
+            facts |= {"persons": len(records), "rows_per_person": owner.rows}
         if learnt.made_from is not None:
             # The same promise, written at the same moment: a report then sees that both were paid for once.
             release = {"kind": kind, "method": self.method, **facts}
             self.certificate_ = Certificate({**learnt.made_from.body, "release": release})
         elif self.private:
             said = None if records.rows is None else records.rows.declared
-            self._certify(paying, kind, facts, [records.public], unit="image" if images else "row", schema=said)
+            unit = "image" if images else "row" if owner is None else PERSON
+            self._certify(paying, kind, facts, [records.public], unit=unit, schema=said)
         else:
             self._certify_unprotected(kind, facts, self.unprotected)
         return self
@@ -197,7 +223,8 @@ class Distiller(Estimator):
         self,
         data: Any,
         target: str | None,
-        schema: SchemaLike,
+        schema: Schema | None,
+        owner: Person | None,
         budget: Budget,
         tell: Tell | None,
         typed: bool,
@@ -211,15 +238,25 @@ class Distiller(Estimator):
             domain = self._fits(ImageDomain(data.shape, data.classes, data.value_range), len(data))
             self._check_records(data)
             return Records(data, data.labels != BLANK, domain, budget, key, tell, PUBLIC)
-        table, present, declared, goal = check_table(data, target, schema, strict=strict)
+        persons, seed = None, self._seed()
+        if owner is None:
+            table, present, declared, goal = check_table(data, target, schema, strict=strict)
+        else:
+            table, declared, goal, persons = check_persons(
+                data, target, schema, owner, seed, numbered=self.takes_persons == "weighted", strict=strict
+            )
+            present = persons.present
         if goal is None:
             raise InputError("a table needs a `target`: the column with the classes.")
         declared = with_classes(table, declared, goal)
-        self._check_records(present)  # as many as there are records, blank ones included: that number is public
+        # As many as there are records, blank ones included: that number is public.
+        size = len(present) if persons is None else persons.number
+        self._check_records(range(size))
         if declared is not None and not declared.missing():
-            self._fits(TableDomain(declared), len(present))
-        rows = self._complete(Intake(table, present, declared, goal, self._seed(), budget, Run(), typed=typed))
-        domain = TableDomain(rows.schema)
+            self._fits(TableDomain(without_rows(declared)), size)
+        rows = Intake(table, present, declared, goal, seed, budget, Run(), typed=typed, persons=persons)
+        rows = self._complete(rows)
+        domain = TableDomain(without_rows(rows.schema))
         return Records(rows.frame, present, domain, budget, key, tell, rows.assumed_public, rows)
 
     def _complete(self, rows: Intake) -> Intake:

@@ -48,6 +48,7 @@ class DPKIP(Distiller):
     """
 
     method: ClassVar[str] = "dpkip"
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "dealt"
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))
@@ -108,6 +109,7 @@ def descend(
         paid,
         learning_rate,
         records.tell,
+        records.each,
     )
 
 

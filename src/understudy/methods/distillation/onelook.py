@@ -8,7 +8,7 @@ the budget may fit the labels to the real images, or go on with DP-SGD on them f
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import jax
 import numpy as np
@@ -80,6 +80,7 @@ class OneLook(Distiller):
     """
 
     method: ClassVar[str] = "one-look"
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "weighted"
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))

@@ -129,11 +129,13 @@ def distil_privately(
     paid: PrepaidSteps,
     learning_rate: float,
     progress: Callable[[int, int], None] | None = None,
+    each: int = 1,
 ) -> Support:
     """Touches private data (`points`, `targets`): DP-KIP. Safe to publish: only `paid` noisy sums move the support.
 
     `present` is False where a row was blanked and contributes nothing. What a noisy sum is divided by is the nominal batch,
-    rows x sampling rate, which is public.
+    rows x sampling rate, which is public. Where a record is a person, it has `each` rows, one after the other, of which some may
+    be blank: persons are sampled, and a person's rows are clipped together.
     """
     nominal = paid.rows * paid.mechanism.sampling_rate
     shape = start.points.shape
@@ -143,11 +145,12 @@ def distil_privately(
         opt_state = _ADAM.init(support)
         for step in range(paid.steps):
             chosen = paid.batch()
-            chosen = chosen[present[chosen]]
-            slots = np.zeros(paid.slots, dtype=np.int32)
-            slots[: len(chosen)] = chosen
-            held = np.arange(paid.slots) < len(chosen)
-            total = clipped_sum(kernel, ridge, support, labels, rows, wanted, slots, held, paid.mechanism.clip)
+            chosen = chosen[present.reshape(-1, each)[chosen].any(axis=1)]
+            slots = np.zeros((paid.slots, each), dtype=np.int32)
+            slots[: len(chosen)] = chosen[:, None] * each + np.arange(each)
+            held = (np.arange(paid.slots) < len(chosen))[:, None] & present[slots]
+            shown = slots.ravel(), held.ravel()
+            total = clipped_sum(kernel, ridge, support, labels, rows, wanted, *shown, paid.mechanism.clip, each)
             noisy = paid.release(np.asarray(total).ravel(), len(chosen)) / nominal
             support, opt_state = _move(learning_rate, support, opt_state, noisy.astype(np.float32).reshape(shape))
             if progress is not None and (step + 1) % _CHUNK == 0:
@@ -156,7 +159,7 @@ def distil_privately(
     return Support(jnp.asarray(moved), start.labels)
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnums=(0, 9))
 def clipped_sum(
     kernel: Kernel,
     ridge: float,
@@ -167,11 +170,17 @@ def clipped_sum(
     slots: Array,
     held: Array,
     clip: float,
+    each: int = 1,
 ) -> Array:
-    """Touches private data: the sum over the batch of each record's own gradient, clipped to norm `clip`."""
+    """Touches private data: the sum over the batch of each record's own gradient, clipped to norm `clip`.
+
+    A record is `each` rows, one after the other. The norm of their sum is at most the sum of their norms, so all of them are
+    shrunk by what that sum is above `clip`.
+    """
     t = terms(kernel, ridge, support, labels, rows[slots].astype(support.dtype), targets[slots].astype(support.dtype))
     # The factor pays for the rounding of the sum, which leaves in float32.
-    shrink = jnp.minimum(1.0, clip * (1 - 1e-6) / jnp.maximum(norms(t), 1e-300))
+    length = jnp.where(held, norms(t), 0.0).reshape(-1, each).sum(axis=1)
+    shrink = jnp.repeat(jnp.minimum(1.0, clip * (1 - 1e-6) / jnp.maximum(length, 1e-300)), each)
     return weighted_sum(t, jnp.where(held, shrink, 0.0)).astype(jnp.float32)
 
 
