@@ -100,11 +100,6 @@ def test_an_id_that_repeats_is_asked_about_before_anything_is_spent(
         (("--person", "patient", "--rows-per-person", 3), "no column 'patient'"),
         (("--person", "sick", "--rows-per-person", 3), "cannot be the target"),
         (("--person", "patient_id", "--rows-per-person", 0), "a whole number from 1 on"),
-        (("--person", "patient_id", "--rows-per-person", 3, "--check", 0.1), "does not go with --person"),
-        (
-            ("--person", "patient_id", "--rows-per-person", 3, "--rule", "dose >= age"),
-            "rules do not go with `person` yet",
-        ),
         (("--person", "patient_id", "--rows-per-person", 3, "--method", "gan"), "one row, and not for a person"),
     ],
 )
@@ -131,6 +126,17 @@ def test_a_schema_that_says_persons_is_kept_to_or_refused(table: Path, tmp_path:
 
 
 PERSON = ("--person", "patient_id", "--rows-per-person", 4, "--json")
+
+
+def test_rules_and_a_check_go_with_persons(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.csv"
+    more = ("--rule", "dose >= 0.5", "--check", 0.1, "--epsilon", 4)
+    code, text, err = run(capsys, "synthesize", table, "--out", out, *QUICK, *more, *PERSON)
+    assert code == 0, err
+    said = json.loads(text)
+    assert "held-out persons" in said["check"]["sentence"]
+    assert read_table(out)["dose"].min() >= 0.5
+    assert run(capsys, "verify", said["release"])[0] == 0
 
 
 def test_a_classifier_for_persons(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

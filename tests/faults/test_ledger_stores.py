@@ -187,6 +187,20 @@ def test_a_run_that_was_stopped_and_published_never_counts_for_less(book: Ledger
     assert book.spent("d").epsilon == 0.5
 
 
+@pytest.mark.parametrize("units", [("row", "person"), ("person", "row")])
+def test_a_run_for_one_unit_is_not_resumed_for_another(book: Ledger, units: tuple[str, str]) -> None:
+    begun, other = units
+    held = book.reserve("d", epsilon=1.0, delta=0.0, purpose="run", resumable=True, unit=begun)
+    held.begin()
+    held.leave()
+    with pytest.raises(InputError, match=f"was reserved for one {begun}, and this run is for one {other}"):
+        book.resume(held.id, held.token, "changed", dataset="d", epsilon=1.0, delta=0.0, unit=other)
+    again = book.resume(held.id, held.token, "changed", dataset="d", epsilon=1.0, delta=0.0, unit=begun)
+    with pytest.raises(InputError, match="do not add up to a promise"):
+        book.reserve("d", epsilon=1.0, delta=0.0, purpose="another", unit=other)
+    again.commit()
+
+
 def test_a_process_is_told_from_a_later_one_with_its_number() -> None:
     mine = os.getpid()
     assert not ledger_store.is_gone(mine, ledger_store.began(mine))

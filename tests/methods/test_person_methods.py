@@ -46,7 +46,7 @@ def test_a_person_moves_one_vote(estimator: Any) -> None:
     one, two = _teachers(here, model), _teachers(worlds.without_person(here), model)
     changed = np.flatnonzero((one != two).any(axis=1))
     assert len(changed) <= 1
-    gone = here[here["who"] != 0].reset_index(drop=True)  # nor does it, where not even the id is left
+    gone: Any = here[here["who"] != 0].reset_index(drop=True)  # nor does it, where not even the id is left
     assert np.flatnonzero((one != _teachers(gone, model)).any(axis=1)).tolist() in ([], changed.tolist())
     # Dealt by rows, the same person's four rows are four teachers'.
     rows = replace(worlds.SCHEMA)
@@ -100,7 +100,7 @@ def test_a_persons_rows_are_clipped_together() -> None:
         for person in range(persons):
             without = held & (seats // each != person)
             assert np.linalg.norm(total(held, 1e-4) - total(without, 1e-4)) <= 1e-4
-            whole = np.linalg.norm(total(held, 1e9) - total(without, 1e9))
+            whole = float(np.linalg.norm(total(held, 1e9) - total(without, 1e9)))
             clip = 0.5 * whole  # rows that are all alike are cut to the clip exactly
             assert np.linalg.norm(total(held, clip) - total(without, clip)) == pytest.approx(clip, rel=1e-4)
 

@@ -86,7 +86,7 @@ def synthesize(
     check: Annotated[
         float | None,
         typer.Option(
-            help="Hold out every fifth row, and spend this share of the budget, as 0.05, on a noisy score on them."
+            help="Hold out every fifth row or person, and spend this share of the budget, as 0.05, on a noisy score on them."
         ),
     ] = None,
     dry_run: DryRunOption = False,
@@ -128,7 +128,7 @@ def synthesize(
     entry = registry.get(method, "generator", "table")
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
-    owner, whose = _whose(generator, described, person, rows_per_person, check)
+    owner, whose = _whose(generator, described, person, rows_per_person)
     table, described = read_chosen(
         data, described, target, drop, only, public_sample, strict=strict, person=whose.get("person")
     )
@@ -139,7 +139,7 @@ def synthesize(
     held = None
     if check is not None:
         frame, held = hold_out(
-            table.frame, target or (None if described is None else described.target), check, generator
+            table.frame, target or (None if described is None else described.target), check, generator, owner
         )
         table = replace(table, frame=frame)
     ours = resume or not private.exists() or not any(private.iterdir())
@@ -149,7 +149,7 @@ def synthesize(
         generator, purpose=purpose, ledger=ledger, dataset=dataset, workspace=kept, resume=resume,
         unit="row" if owner is None else "person",
     ) as run:  # fmt: skip
-        checking = None if check is None or held is None else Check(*held, run.budget, check)
+        checking = None if check is None or held is None else Check(*held, run.budget, check, owner)
         with progress_bar(method, not as_json) as tell:
             generator.fit(
                 table.frame,
@@ -224,12 +224,10 @@ def sample(
 
 
 def _whose(
-    generator: Any, schema: Schema | None, person: str | None, rows: int | None, check: float | None
+    generator: Any, schema: Schema | None, person: str | None, rows: int | None
 ) -> tuple[Person | None, dict[str, Any]]:
     """Whose rows are protected together, and how that is said to `fit`."""
     owner = generator.whose(schema, person, rows)
-    if owner is not None and check is not None:
-        raise InputError("--check holds out rows, and does not go with --person. Leave one of them out.")
     return owner, {} if owner is None else {"person": owner.column, "rows_per_person": owner.rows}
 
 

@@ -218,10 +218,20 @@ class Ledger:
         return Reservation(self._store, number, dataset, *cost, token)
 
     def resume(
-        self, run: int, token: str, changed: str, *, dataset: str, epsilon: float, delta: float, method: str = ""
+        self,
+        run: int,
+        token: str,
+        changed: str,
+        *,
+        dataset: str,
+        epsilon: float,
+        delta: float,
+        method: str = "",
+        unit: str = "row",
     ) -> Reservation:
         """Go on with an open run: its token is shown and replaced by `changed`, and the lease is this process's."""
-        return resume(self._store, run, token, changed, dataset=dataset, epsilon=epsilon, delta=delta, method=method)
+        given = {"dataset": dataset, "method": method, "unit": unit}
+        return resume(self._store, run, token, changed, epsilon=epsilon, delta=delta, **given)
 
     def held(self, dataset: str, run: int, token: str) -> Reservation | None:
         """The run that a token belongs to, if it does; whether it may go on is seen when it is asked to."""

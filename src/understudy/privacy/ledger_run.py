@@ -187,7 +187,16 @@ def entry_of(dataset: Dataset, run: int) -> LedgerEntry | None:
 
 
 def resume(
-    store: Store, run: int, token: str, changed: str, *, dataset: str, epsilon: float, delta: float, method: str
+    store: Store,
+    run: int,
+    token: str,
+    changed: str,
+    *,
+    dataset: str,
+    epsilon: float,
+    delta: float,
+    method: str,
+    unit: str,
 ) -> Reservation:
     """Go on with an open run: its token is shown and replaced by `changed`, and the lease is this process's.
 
@@ -213,6 +222,11 @@ def resume(
                 f"cannot resume: {where} was reserved for {entry.method!r} with epsilon {entry.reserved.epsilon!r} and "
                 f"delta {entry.reserved.delta!r}, not for {method!r} with {epsilon!r} and {delta!r}. Resume it with the "
                 f"settings it was started with."
+            )
+        if (unit == PERSON) != (entry.unit == PERSON):
+            raise InputError(
+                f"cannot resume: {where} was reserved for one {entry.unit}, and this run is for one {unit}: what it cost so far is no "
+                f"promise for one {unit}. Resume it for one {entry.unit}, or start anew in a new workspace: that is charged anew."
             )
         lease, now = book.lease(run), book.now()
         if lease is not None and not lease.is_mine() and not lease.is_over(now):

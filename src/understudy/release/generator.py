@@ -22,7 +22,7 @@ from understudy.privacy.units import PERSON
 from understudy.release.bundle import Bundle
 from understudy.release.driver import Progress, Run
 from understudy.release.estimator import Estimator
-from understudy.release.intake import Intake, check_persons, check_table, take_in, with_labels
+from understudy.release.intake import Intake, check_persons, check_table, take_in, with_labels, with_number
 from understudy.release.person_rows import PersonRows, without_rows
 from understudy.release.sampling import Drawn, stream, write_stream
 from understudy.release.spending import spending_of
@@ -30,7 +30,7 @@ from understudy.release.verdict import Verdict
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
-from understudy.tables.persons import ROWS
+from understudy.tables.persons import ROWS, Person, Persons
 from understudy.tables.rules import Rule, parse_rules
 from understudy.tables.rules.rulebook import Rulebook, refuse_contradictions
 from understudy.tables.rules.taking_in import RuledTable, prepare
@@ -146,8 +146,6 @@ class TableGenerator(Estimator):
         frame, target = with_labels(frame, target)
         schema = Schema.of(schema)
         owner = self.whose(schema, person, rows_per_person)
-        if owner is not None and check is not None:
-            raise InputError("a check on held-out rows is for one row; it does not go with `person`. Leave one out.")
         if ledger is not None or dataset is not None:
             if budget is not None:
                 raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
@@ -172,11 +170,9 @@ class TableGenerator(Estimator):
         said = parse_rules((*(() if schema is None else schema.rules), *said))
         if owner is None:
             table, present, declared, goal = check_table(frame, target, schema, strict=strict)
-        elif said:
-            raise InputError("rules do not go with `person` yet: leave one of them out. Nothing was spent.")
         else:
             table, declared, goal, persons = check_persons(
-                frame, target, schema, owner, seed, numbered=self.takes_persons == "weighted", strict=strict
+                frame, target, schema, owner, seed, numbered=False, strict=strict
             )
             present = persons.present
         size = len(present) if persons is None else persons.number
@@ -185,9 +181,11 @@ class TableGenerator(Estimator):
         if book is not None:
             refuse_contradictions(book)
             table, declared = book.learnt_rows(table), book.learnt_schema
+        if persons is not None and self.takes_persons == "weighted":
+            table, declared = with_number(table, declared, persons)
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget, size)
-        files = self._workspace(table, declared, workspace, resume, said) if self.resumable else None
+        files = self._workspace(table, declared, workspace, resume, said, owner, persons) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
         try:
             rows = Intake(table, present, declared, goal, seed, paying, run, typed=typed, persons=persons)
@@ -210,20 +208,21 @@ class TableGenerator(Estimator):
         learnt = self.learn(rows)
         self.interrupted_ = rows.run.stopped
         self.coordinates_ = learnt.coordinates or rows.coordinates
-        schema = rows.schema if self.coordinates_ is None else self.coordinates_.schema
+        schema = without_rows(rows.schema if self.coordinates_ is None else self.coordinates_.schema)
         declared = rows.declared if book is None else book.declared
+        drawing = self._by_rows(learnt.model, rows.each)
         self.rules_ = None
         if book is None:
             schema = replace(schema, aside=() if declared is None else declared.aside, rules=())
         else:
             schema = replace(schema, aside=(), rules=(), certificate=None)
-            self.rules_ = Rulebook.of(book, schema, lambda n: learnt.model.draw(n, {}, rows.rng(41)))
+            self.rules_ = Rulebook.of(book, schema, lambda n: drawing.draw(n, {}, rows.rng(41)))
             schema = self.rules_.schema
         sizes: dict[str, Any] = {"rows": len(rows)}
         if rows.persons is not None:
             sizes = {"persons": len(rows), "rows_per_person": rows.persons.most}
             learnt = learnt._replace(facts={**learnt.facts, **sizes})
-        self._ready(learnt.model, learnt.facts, without_rows(schema))
+        self._ready(learnt.model, learnt.facts, schema)
         facts = {**learnt.facts, **sizes, "schema_estimated": rows.estimated}
         if self.rules_ is not None:
             facts["rules"] = self.rules_.facts()
@@ -232,7 +231,7 @@ class TableGenerator(Estimator):
         if learnt.verdict is not None:
             facts["verdict"] = learnt.verdict.to_dict()
         if check is not None:
-            synthetic = learnt.model.draw(CHECK_ROWS, {}, rows.rng(31))
+            synthetic = drawing.draw(CHECK_ROWS, {}, rows.rng(31))
             if self.rules_ is not None:
                 synthetic, _ = self.rules_.finisher.finish(synthetic)
             facts["check"] = check(synthetic, schema, self.coordinates_ if book is None else None).to_dict()
@@ -258,6 +257,8 @@ class TableGenerator(Estimator):
         path: str | Path | None,
         resume: bool,
         rules: Sequence[Rule] = (),
+        owner: Person | None = None,
+        persons: Persons | None = None,
     ) -> Workspace | None:
         """Touches private data: a keyed digest of the rows tells whether a run is resumed on the same table."""
         if path is None:
@@ -270,8 +271,11 @@ class TableGenerator(Estimator):
         ):  # then the same rows may be text in one file and typed in another
             table = Coordinates.declared(declared, len(table)).settled(table, np.random.default_rng(0))
         digest = hashing.hash_pandas_object(table, index=False).to_numpy()
+        if persons is not None:  # whose each row is, too
+            digest = np.concatenate([digest, persons.person_keys[persons.owner]])
         said = {} if declared is None else declared.to_dict()
         said |= {"rules": [str(rule) for rule in rules]} if rules else {}
+        said |= {} if owner is None else {"person": owner.to_dict()}
         identity = {**self._settings(), "method": self.method, "rows": len(table), **said}
         return Workspace(path, identity, digest, resume=resume)
 
@@ -312,9 +316,11 @@ class TableGenerator(Estimator):
 
     def _rows(self, **how: Any) -> TableModel:
         """The model whose rows are as common as in the table, also where it was learnt from persons."""
-        model = self._drawing(**how)
+        return self._by_rows(self._drawing(**how), int(self.facts_.get("rows_per_person", 1)))
+
+    def _by_rows(self, model: TableModel, each: int) -> TableModel:
         numbered = self.coordinates_ is not None and ROWS in self.coordinates_.names
-        return PersonRows(model, int(self.facts_["rows_per_person"])) if numbered else model
+        return PersonRows(model, each) if numbered else model
 
     def _drawing(self, **how: Any) -> TableModel:
         """The model that rows are drawn from; a method that can draw in other ways takes them as keywords."""

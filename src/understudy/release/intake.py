@@ -157,12 +157,19 @@ def check_persons(
     places, persons = gather(ids, present, person, seed)
     at = (np.cumsum(present) - 1)[places]
     rows: pd.DataFrame = table.iloc[at].reset_index(drop=True)
-    if person.rows == 1 or not numbered:
-        return rows, schema, target, persons
-    number = Column(ROWS, "integer", bounds=(1, person.rows))
+    if numbered:
+        rows, schema = with_number(rows, schema, persons)
+    return rows, schema, target, persons
+
+
+def with_number(rows: pd.DataFrame, schema: Schema | None, persons: Persons) -> tuple[pd.DataFrame, Schema | None]:
+    """Private rows, with how many rows each one's person has as one more column, which is declared."""
+    if persons.most == 1:
+        return rows, schema
+    number = Column(ROWS, "integer", bounds=(1, persons.most))
     columns = (number,) if schema is None else (*schema.columns, number)
     schema = Schema(columns) if schema is None else replace(schema, columns=columns)
-    return rows.assign(**{ROWS: persons.rows_each}), schema, target, persons
+    return rows.assign(**{ROWS: persons.rows_each}), schema
 
 
 def without_person(schema: Schema | None, person: Person) -> Schema | None:

@@ -204,6 +204,7 @@ class _Booking:
             epsilon=budget.epsilon,
             delta=budget.delta,
             method=self.method,
+            unit=self.unit,
         )
         write_note(self.workspace, self._note(run, changed))
         return held, True

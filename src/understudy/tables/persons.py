@@ -101,14 +101,10 @@ def gather(ids: pd.Series, present: np.ndarray, person: Person, seed: int) -> tu
     A row without an id is nobody's, and is left out. Of a person with more rows than `person.rows` those are taken whose draws
     are the lowest; they follow from `seed`, the id and the place of a row among its person's.
     """
-    import pandas as pd
-
     from understudy.tables.coordinates.chances import mixed
 
-    hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
     owner, names = _persons(ids)
-    # SipHash, keyed by the seed: an id keeps its key whoever else is there.
-    keys = hashing.hash_array(names, hash_key=f"{seed:016x}"[-16:], categorize=False)
+    keys = _hashed(names, seed)
     by_key = np.argsort(keys, kind="stable")
     numbers = np.empty(len(keys), dtype=np.int64)
     numbers[by_key] = np.arange(len(keys))
@@ -122,6 +118,20 @@ def gather(ids: pd.Series, present: np.ndarray, person: Person, seed: int) -> tu
     taken = lowest[_ranks(owner[order][lowest]) < person.rows]
     taken = np.sort(taken)  # by person, then by place in the table
     return order[taken], Persons(len(names), person.rows, owner[order[taken]], row_keys[taken], keys)
+
+
+def _hashed(names: np.ndarray, seed: int) -> np.ndarray:
+    """SipHash, keyed by the seed: an id keeps its key whoever else is there."""
+    import pandas as pd
+
+    hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
+    return hashing.hash_array(names, hash_key=f"{seed:016x}"[-16:], categorize=False)
+
+
+def keys_of(ids: pd.Series, seed: int) -> np.ndarray:
+    """Private. For each row the key of its person, which follows from the id alone; 0 where there is no id."""
+    owner, names = _persons(ids)
+    return np.append(_hashed(names, seed), np.uint64(0))[owner]
 
 
 def _persons(ids: pd.Series) -> tuple[np.ndarray, np.ndarray]:
