@@ -21,6 +21,7 @@ from understudy.errors import InputError
 from understudy.release.intake import without_person
 from understudy.tables import Schema
 from understudy.tables.persons import Person, id_column, refuse_person
+from understudy.tables.rows_per_person import most_rows
 
 Trial = Literal["replay", "ratio", "canaries"]
 TRIALS: tuple[Trial, ...] = ("replay", "ratio", "canaries")
@@ -115,7 +116,7 @@ def _persons(
     columns = _columns(schema, person)
     known: Any = frame[[*columns.names, person.column]]
     if record is None:
-        known = plant_person(known, [worst(columns)] * person.rows, person.column, who)
+        known = plant_person(known, [worst(columns)] * most_rows(person), person.column, who)
     return known, blanked_person(known, person.column, who)
 
 

@@ -21,6 +21,7 @@ from understudy.cli.options import (
     YesOption,
     ask_about_numbers,
     look_ahead,
+    read_rows,
     source,
     tell_owner,
     tell_verdict,
@@ -93,7 +94,7 @@ def classify(
         dataset=dataset,
         strict=strict,
         person=person,
-        rows_per_person=rows_per_person,
+        rows_per_person=read_rows(rows_per_person),
     )
     if public is None:
         for option, given in {"teachers": teachers, "aggregator": aggregator, "queries": queries}.items():

@@ -27,6 +27,7 @@ from understudy.cli.options import (
     ask_about_persons,
     delta_for,
     read_chosen,
+    read_rows,
     read_sample,
     source,
     tell_owner,
@@ -82,22 +83,28 @@ def describe(
     from understudy.tables.coordinates import Coordinates
     from understudy.tables.formats import with_text_options
     from understudy.tables.mending import mended
+    from understudy.tables.persons import AUTO
+    from understudy.tables.rows_per_person import with_rows
 
     data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     if out is not None:
         check_writable(out)
     declared = None if schema is None else Schema.read(schema)
-    owner = whose(declared, person, rows_per_person)
+    owner = whose(declared, person, read_rows(rows_per_person))
     only_of = None if owner is None else owner.column
     table, declared = read_chosen(data, declared, target, drop, only, strict=strict, empty_allowed=True, person=only_of)
     if owner is None:
         ask_about_persons(table.frame, "describe", yes or as_json)
-    frame, declared, target, size, persons = _taken(table.frame, target, declared, owner)
+    asked = table.frame, target, declared
+    frame, declared, target, size, persons = _taken(*asked, owner)
     unit = "row" if owner is None else PERSON
     sample = None if public_sample is None else read_sample(public_sample, data)
     delta = delta_for(delta, size)
     with spending(epsilon, delta, purpose=f"describe {data.name}", ledger=ledger, dataset=dataset, unit=unit) as run:
+        if owner is not None and owner.rows == AUTO:
+            owner = with_rows(table.frame, owner, run.budget)
+            frame, declared, target, size, persons = _taken(*asked, owner)
         made = Coordinates.release(
             frame,
             declared,
@@ -120,13 +127,11 @@ def describe(
             builds_on=paid_before(declared),
             unit=unit,
         )
-        schema_made = without_rows(made.schema)
-        if owner is not None:
-            schema_made = replace(schema_made, person=owner)
-        found = {**made.to_dict(), "schema": schema_made.to_dict(), "certificate": run.certificate.to_json()}
+        learnt = replace(without_rows(made.schema), person=owner)
+        found = {**made.to_dict(), "schema": learnt.to_dict(), "certificate": run.certificate.to_json()}
         if out is not None:
             write_text(out, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    unfit = mended(table, without_rows(made.schema), made.empty)
+    unfit = mended(table, learnt, made.empty)
     if as_json:
         print_json({**found, "private_to_the_data_holder": {"mended": unfit.to_dict()}})
         return
@@ -134,11 +139,6 @@ def describe(
     typer.echo(
         f"Spent epsilon {run.certificate.epsilon:.4g}, delta {delta:g}." + (f" Written to {out}." if out else "")
     )
-    if drowned := [column.name for column in made if not column.found]:
-        typer.echo(
-            f"Nothing stood out of the noise in {', '.join(drowned)}: nothing is said of them. Write what is "
-            "public about them into a --schema, or raise --epsilon."
-        )
     tell_owner(*unfit.sentences())
 
 
@@ -149,11 +149,15 @@ def _taken(
 
     How often a person has how many rows is told too, as one more column.
     """
+    from dataclasses import replace
+
     from understudy.release.intake import check_persons, check_table
+    from understudy.tables.rows_per_person import most_rows
 
     if owner is None:
         rows, present, schema, target = check_table(frame, target, schema, empty_allowed=True)
         return rows, schema, target, len(present), None
+    owner = replace(owner, rows=most_rows(owner))
     rows, schema, target, persons = check_persons(frame, target, schema, owner, seed=0, numbered=True, strict=False)
     return rows, schema, target, persons.number, persons
 
@@ -172,6 +176,11 @@ def _print(made: Coordinates, data: Path, unit: str) -> None:
     ]
     title = f"{data.name}: {made.rows:,} {unit}s, {len(made)} columns"
     print_table(title, ["column", "kind", "values", "step", "missing", "spread"], rows)
+    if drowned := [column.name for column in made if not column.found]:
+        typer.echo(
+            f"Nothing stood out of the noise in {', '.join(drowned)}: nothing is said of them. Write what is "
+            "public about them into a --schema, or raise --epsilon."
+        )
 
 
 def kind_in_words(column: Described) -> str:

@@ -33,6 +33,7 @@ from understudy.cli.options import (
     make,
     progress_bar,
     read_chosen,
+    read_rows,
     source,
     tell_owner,
     tell_verdict,
@@ -102,7 +103,7 @@ def distill(
     given = {"per_class": per_class, "random_state": seed}
     entry = registry.get(method, "distilled")
     distiller = make(entry, epsilon, delta, given, settings or [])
-    owner = distiller.whose(None if schema is None else Schema.read(schema), person, rows_per_person)
+    owner = distiller.whose(None if schema is None else Schema.read(schema), person, read_rows(rows_per_person))
     chosen = (drop, only, public_sample)
     records, named, described, table = _read(data, target, classes, schema, chosen, strict, owner)
     sizes = with_records(distiller, delta, _sizes(records, described, named), records, owner)

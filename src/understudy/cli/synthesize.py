@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,7 @@ from understudy.cli.options import (
     make,
     progress_bar,
     read_chosen,
+    read_rows,
     read_value,
     source,
     tell_owner,
@@ -128,7 +130,7 @@ def synthesize(
     entry = registry.get(method, "generator", "table")
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
-    owner, whose = _whose(generator, described, person, rows_per_person)
+    owner, whose = _whose(generator, described, person, read_rows(rows_per_person))
     table, described = read_chosen(
         data, described, target, drop, only, public_sample, strict=strict, person=whose.get("person")
     )
@@ -182,7 +184,7 @@ def synthesize(
         private,
         drawn.drawn_again,
         mended(table, generator.schema_, generator.certificate_.body["release"].get("not_learnt", ())),
-        _beyond(table.frame, owner),
+        _beyond(table.frame, owner, generator.certificate_.body["release"]),
         as_json,
     )
 
@@ -224,7 +226,7 @@ def sample(
 
 
 def _whose(
-    generator: Any, schema: Schema | None, person: str | None, rows: int | None
+    generator: Any, schema: Schema | None, person: str | None, rows: int | str | None
 ) -> tuple[Person | None, dict[str, Any]]:
     """Whose rows are protected together, and how that is said to `fit`."""
     owner = generator.whose(schema, person, rows)
@@ -236,11 +238,13 @@ def _ask(generator: Any, frame: pd.DataFrame, owner: Person | None, yes: bool) -
         ask_about_persons(frame, generator.method, yes)
 
 
-def _beyond(frame: pd.DataFrame, owner: Person | None) -> tuple[int, int] | None:
+def _beyond(frame: pd.DataFrame, owner: Person | None, release: Mapping[str, Any]) -> tuple[int, int] | None:
     """Private, for the owner's eyes: rows beyond those that are taken of a person, and rows of nobody."""
+    from dataclasses import replace
+
     from understudy.tables.persons import left_out
 
-    return None if owner is None else left_out(frame, owner)
+    return None if owner is None else left_out(frame, replace(owner, rows=release["rows_per_person"]))
 
 
 def _remove(private: Path) -> None:

@@ -33,6 +33,7 @@ from understudy.tables.io import PrivateTable, column_of, read_private
 from understudy.tables.mending import Mended, mended
 from understudy.tables.persons import Person, count_persons, gather, id_column
 from understudy.tables.public import schema_from_public
+from understudy.tables.rows_per_person import most_rows, with_rows
 from understudy.wording import did_you_mean, listed
 
 # What finding out the labels may cost, where nobody says them.
@@ -59,7 +60,7 @@ class Request:
     dataset: str | None = None
     strict: bool = False
     person: str | None = None
-    rows_per_person: int | None = None
+    rows_per_person: int | str | None = None
 
 
 def _warn(said: str) -> None:
@@ -126,11 +127,11 @@ def classify_table(
     if queries is not None and not 1 <= queries <= len(public):
         raise InputError(f"--queries {queries} must lie between 1 and the {len(public)} public rows there are.")
     if not target.complete:
-        _check_estimate(target, records, request.epsilon, delta, 1 if owner is None else owner.rows)
+        _check_estimate(target, records, request.epsilon, delta, most_rows(owner))
         if (kept := classes_file(request.out)).exists():
             raise InputError(f"{kept} holds classes that were paid for: use them with --schema {kept}, or remove it.")
     sizes = table_sizes(frame, schema, request.target)
-    if stop is not None and stop(sizes if owner is None else replace(sizes, rows=records * owner.rows)):
+    if stop is not None and stop(sizes if owner is None else replace(sizes, rows=records * most_rows(owner))):
         return None
     if not target.complete:
         ask(frame)
@@ -141,6 +142,7 @@ def classify_table(
     with spending(
         left * request.epsilon, left * delta, purpose=purpose, ledger=book, dataset=dataset, unit=unit
     ) as run:
+        owner = None if owner is None else with_rows(frame, owner, run.budget)
         known = Coordinates.declared(Schema((target,), target.name), len(frame)).columns[0] if target.complete else None
         if known is None:
             known, certificate = _bought_classes(private, target, request, delta, owner)

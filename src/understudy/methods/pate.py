@@ -48,7 +48,8 @@ from understudy.release.settings import Limit, one_of, or_none, positive, settin
 from understudy.tables import Coordinates, Encoder, Schema, validate_frame
 from understudy.tables.coordinates import KeyedChances, RowChances
 from understudy.tables.io import as_frame
-from understudy.tables.persons import Person, Persons, gather, id_column
+from understudy.tables.persons import AUTO, Person, Persons, count_persons, gather, id_column
+from understudy.tables.rows_per_person import with_rows
 from understudy.tables.validate import check_names
 
 UNSAFE_PUBLIC = "the student's rows were taken from the sensitive table: those rows are not protected"
@@ -116,7 +117,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         budget: Budget | None = None,
         strict: bool = False,
         person: str | None = None,
-        rows_per_person: int | None = None,
+        rows_per_person: int | str | None = None,
     ) -> Self:
         """Touches private data (`X`, `y`). `public` rows are the student's, unlabelled, and must really be public.
 
@@ -133,11 +134,15 @@ class PATEClassifier(ClassifierMixin, Estimator):
         seed = int(random.randint(2**31 - 1))
         owner = self.whose(self.schema, person, rows_per_person)
         self.described_ = self.schema if owner is None else without_person(self.schema, owner)
+        if owner is not None:
+            if public is None:
+                raise InputError(
+                    "`public` is missing: rows of the sensitive table itself are not protected, and a promise for persons is not made then."
+                )
+            if owner.rows == AUTO:
+                budget = self._budget(budget, count_persons(as_frame(X), owner))
+                owner = with_rows(as_frame(X), owner, budget)
         rows, labels, present, persons = self._private(X, y, seed, strict, owner)
-        if owner is not None and public is None:
-            raise InputError(
-                "`public` is missing: rows of the sensitive table itself are not protected, and a promise for persons is not made then."
-            )
         shared = self._public(public, rows)
         budget = self._budget(budget, len(rows) if persons is None else persons.number)
         dealt = self._dealt(len(rows), persons, seed)

@@ -30,6 +30,7 @@ from understudy.tables.column import LISTED
 from understudy.tables.io import PrivateTable, column_of
 from understudy.tables.mending import Mended, mended
 from understudy.tables.persons import count_persons
+from understudy.tables.rows_per_person import most_rows
 from understudy.tables.written import as_read
 from understudy.wording import did_you_mean
 
@@ -104,7 +105,7 @@ def classify_by_rows(
     delta = safe_delta(records) if request.delta is None else request.delta
     generator = MomentsGenerator(epsilon=request.epsilon, delta=delta, random_state=random_state)
     sizes = table_sizes(table.frame, said, request.target)
-    if stop(generator, sizes if owner is None else replace(sizes, rows=records * owner.rows)):
+    if stop(generator, sizes if owner is None else replace(sizes, rows=records * most_rows(owner))):
         return None
     ask(table.frame)
     purpose = f"classify {request.target}"

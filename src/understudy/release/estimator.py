@@ -30,14 +30,14 @@ def paid_before(schema: Schema | None) -> list[Certificate]:
     return [Certificate.parse(json.dumps(dict(schema.certificate)), where="the certificate of the schema")]
 
 
-def whose(schema: Schema | None, column: str | None = None, rows: int | None = None) -> Person | None:
+def whose(schema: Schema | None, column: str | None = None, rows: int | str | None = None) -> Person | None:
     """Whose rows are protected together, from arguments or the schema, which must have been bought for the same unit."""
     person = None if schema is None else schema.person
     if column is not None or rows is not None:
         if column is None or rows is None:
             raise InputError(
                 "`person` and `rows_per_person` (--person, --rows-per-person) belong together: whose a row is, and how many "
-                "rows of one person are taken at most."
+                "rows of one person are taken at most (or `auto`: that is looked at, and paid for)."
             )
         person = Person(column, rows)
     for paid in paid_before(schema):
@@ -116,7 +116,7 @@ class Estimator(BaseEstimator):
             )
         return given
 
-    def whose(self, schema: Schema | None, column: str | None = None, rows: int | None = None) -> Person | None:
+    def whose(self, schema: Schema | None, column: str | None = None, rows: int | str | None = None) -> Person | None:
         """Whose rows are protected together, from the arguments or the schema; what cannot be kept is refused."""
         person = whose(schema if self.private or schema is None else replace(schema, certificate=None), column, rows)
         if person is not None and self.takes_persons is None:

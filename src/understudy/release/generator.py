@@ -29,8 +29,9 @@ from understudy.release.spending import spending_of
 from understudy.release.verdict import Verdict
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
-from understudy.tables.io import Table
-from understudy.tables.persons import ROWS, Person, Persons
+from understudy.tables.io import Table, as_frame
+from understudy.tables.persons import AUTO, ROWS, Person, Persons, count_persons
+from understudy.tables.rows_per_person import with_rows
 from understudy.tables.rules import Rule, parse_rules
 from understudy.tables.rules.rulebook import Rulebook, refuse_contradictions
 from understudy.tables.rules.taking_in import RuledTable, prepare
@@ -123,7 +124,7 @@ class TableGenerator(Estimator):
         strict: bool = False,
         check: HeldOutCheck | None = None,
         person: str | None = None,
-        rows_per_person: int | None = None,
+        rows_per_person: int | str | None = None,
         rules: Sequence[str | Rule] = (),
     ) -> Self:
         """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
@@ -139,7 +140,7 @@ class TableGenerator(Estimator):
         holds other rows, and is shown synthetic ones before the certificate is written. `rules` are public statements
         about every row, beside those of the schema: every row that is drawn fulfils them.
         `person` names the column that says whose a row is, where a person has several: then the promise is for one person with
-        all of their rows, of which at most `rows_per_person` are taken. A schema may say both.
+        all of their rows, of which at most `rows_per_person` are taken ("auto": chosen from a paid look). A schema may say both.
         """
         self._check_settings()
         said = parse_rules(rules)
@@ -167,6 +168,8 @@ class TableGenerator(Estimator):
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
             )
         persons, seed = None, self._seed()
+        if owner is not None and owner.rows == AUTO:
+            owner, budget = self._with_rows(frame, target, schema, owner, budget, workspace)
         said = parse_rules((*(() if schema is None else schema.rules), *said))
         if owner is None:
             table, present, declared, goal = check_table(frame, target, schema, strict=strict)
@@ -249,6 +252,20 @@ class TableGenerator(Estimator):
                 unit="row" if rows.persons is None else PERSON,
             )
         return self
+
+    def _with_rows(
+        self, frame: Table, target: str | None, schema: Schema | None, owner: Person, budget: Budget | None, kept: Any
+    ) -> tuple[Person, Budget]:
+        """Touches private data: how many rows of a person are taken, chosen from a look that is paid for before all others."""
+        if kept is not None:
+            raise InputError(
+                "`rows_per_person` may be chosen by a look of its own where a fit takes seconds; a run with a workspace needs the "
+                "number, or it could not be resumed. `understudy describe --person` tells how many rows persons have."
+            )
+        check_persons(frame, target, schema, replace(owner, rows=1), 0, numbered=False, strict=False)
+        table = as_frame(frame)
+        paying = self._budget(budget, count_persons(table, owner))
+        return with_rows(table, owner, paying), paying
 
     def _workspace(
         self,

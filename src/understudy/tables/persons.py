@@ -33,19 +33,26 @@ ROWS = "rows of this person"
 """The column that holds how many rows a person has, while a table is learnt from."""
 
 
+AUTO = "auto"
+"""In the place of the most rows of a person: they are to be chosen from a look that is paid for."""
+
+
 @dataclass(frozen=True)
 class Person:
-    """Public: the column that says whose a row is, and the most rows of one person that are taken."""
+    """Public: the column that says whose a row is, and the most rows of one person that are taken, or `AUTO`."""
 
     column: str
-    rows: int
+    rows: Any
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
             raise InputError(f"person: `column` (={self.column!r}) must be the name of a column.")
+        if isinstance(self.rows, str) and self.rows == AUTO:
+            return
         if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
             raise InputError(
-                f"person: `rows` (={self.rows!r}) must be the most rows of one person that are taken, a whole number from 1 on."
+                f"person: `rows` (={self.rows!r}) must be the most rows of one person that are taken, a whole number from 1 on, or "
+                f"{AUTO!r}."
             )
         grid_of(self.rows)
 
@@ -191,6 +198,13 @@ def _ranks(sorted_owner: np.ndarray) -> np.ndarray:
 def count_persons(frame: pd.DataFrame, person: Person) -> int:
     """How many persons there are, which is public."""
     return len(_persons(id_column(frame, person))[1])
+
+
+def numbers_of_rows(frame: pd.DataFrame, person: Person) -> np.ndarray:
+    """Private. How many rows each person has, those in which nothing but the id stands left out."""
+    owner, names = _persons(id_column(frame, person))
+    present = np.asarray(frame.drop(columns=[person.column]).notna().any(axis=1), dtype=bool)
+    return np.bincount(owner[(owner >= 0) & present], minlength=len(names))
 
 
 def left_out(frame: pd.DataFrame, person: Person) -> tuple[int, int]:

@@ -33,6 +33,7 @@ from understudy.release.replay import logged
 from understudy.tables import Schema
 from understudy.tables.io import as_frame
 from understudy.tables.persons import Person, count_persons
+from understudy.tables.rows_per_person import with_rows
 from understudy.tables.schema import SchemaLike
 
 Tell = Callable[[int, int], None]
@@ -136,7 +137,7 @@ class Distiller(Estimator):
         typed: bool = True,
         strict: bool = False,
         person: str | None = None,
-        rows_per_person: int | None = None,
+        rows_per_person: int | str | None = None,
     ) -> Self:
         """Touches private data (`data`): a table with the name of its `target`, or an `ImageDataset`.
 
@@ -148,7 +149,7 @@ class Distiller(Estimator):
         repeated with those, and draws and pays for what is left.
 
         `person` names the column that says whose a row is, where a person has several: then the promise is for one person with
-        all of their rows, of which at most `rows_per_person` are taken. A schema may say both.
+        all of their rows, of which at most `rows_per_person` are taken ("auto": chosen from a paid look). A schema may say both.
         """
         self._check_settings()
         public = Schema.of(schema)
@@ -200,6 +201,8 @@ class Distiller(Estimator):
         strict: bool,
     ) -> Self:
         """Touches private data: take the records in, learn, and certify what the budget was charged."""
+        if owner is not None:
+            owner = with_rows(as_frame(data), owner, paying)
         records = self._take_in(data, target, schema, owner, paying, progress, typed, strict)
         learnt = self.learn(records)
         self._ready(learnt.domain, learnt.support)
