@@ -233,4 +233,10 @@ def test_a_plan_says_what_so_many_rows_of_a_person_cost(table: Path, capsys: pyt
     found = json.loads(text)["persons"]
     assert found["with_one_row"] < found["noise_on_a_count"] < 1.1 * found["with_one_row"]
     assert found["every_row_whole"] == pytest.approx(7 * found["with_one_row"])
-    assert "Persons: 3,000, with at most 7 rows each" in " ".join(run(capsys, "plan", *given)[1].split())
+    assert found["persons_a_category"] > found["persons_a_category_with_one_row"]
+    _, text, _ = run(capsys, "plan", *given, "--person", "patient_id", "--target", "sick")
+    text = " ".join(text.split())
+    assert "Persons: 3,000, with at most 7 rows each" in text
+    assert "--target sick --person patient_id --rows-per-person 7" in text  # what it recommends can be run as it stands
+    code, _, err = run(capsys, "plan", *given[:-2], "--person", "patient_id")
+    assert (code, "--person needs --rows-per-person" in err) == (2, True)

@@ -17,7 +17,7 @@ from understudy.audit.replay import Fit, replay
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.evaluation.check import EVERY, Check, held_out_persons, hold_out
 from understudy.methods.moments import MomentsGenerator
-from understudy.privacy import Budget, Ledger
+from understudy.privacy import Budget, GaussianEvent, Ledger
 from understudy.tables import Column, Schema
 from understudy.tables.persons import Person
 
@@ -42,7 +42,7 @@ def test_rules_hold_in_every_row_of_a_release_for_persons(tmp_path: Path) -> Non
     made = ruled(stays())
     made.save(tmp_path / "release")
     for one in (made, load(tmp_path / "release")):
-        rows = one.sample(400, random_state=1)
+        rows: Any = one.sample(400, random_state=1)
         assert (rows["dose"].astype(float) <= rows["age"].astype(float)).all()
         assert (rows["twice"].astype(float) == 2 * rows["age"].astype(float)).all()
         assert set(rows.columns) == {"age", "dose", "ward", "sick", "twice"}
@@ -62,7 +62,7 @@ def _moved(fit: Fit, here: pd.DataFrame) -> float:
 
 def _extreme(column: str = "twice") -> pd.DataFrame:
     """A person, the first, whose four rows are all at one end."""
-    frame = stays()
+    frame: Any = stays()
     rows = [{"age": 100, "dose": 10.0, "ward": "west", "sick": True, column: 200, "who": 0}] * 4
     return pd.concat([frame[frame["who"] != 0], pd.DataFrame(rows)], ignore_index=True)
 
@@ -88,7 +88,7 @@ def _checked(frame: pd.DataFrame, budget: Budget) -> MomentsGenerator:
 
 
 def test_whole_persons_are_held_out_by_their_ids_alone() -> None:
-    frame = worlds.visits(200)
+    frame: Any = worlds.visits(200)
     aside = held_out_persons(frame["who"])
     by_person = frame.assign(aside=aside).groupby("who")["aside"]
     assert (by_person.nunique() == 1).all()
@@ -124,7 +124,9 @@ def test_a_score_of_persons_says_so() -> None:
     assert body["release"]["persons"] + said["persons"] == 150
     budget = Budget(2.0, 1e-5)
     Check(worlds.visits(50), "sick", budget, 0.2, WHO)
-    assert not budget.events[0].integer_unit  # a person moves several cells by parts
+    event = budget.events[0]
+    assert isinstance(event, GaussianEvent)
+    assert not event.integer_unit  # a person moves several cells by parts
 
 
 def test_a_run_goes_on_for_the_unit_and_the_persons_that_it_began_with(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.moments import MomentsGenerator
 from understudy.methods.moments.plan import multiplier
 from understudy.methods.pategan import PATEGAN
-from understudy.privacy import Budget
+from understudy.privacy import Budget, GaussianEvent
 from understudy.privacy.noise import SystemNoise
 from understudy.tables.persons import AUTO, Person
 from understudy.tables.rows_per_person import ENDS, SHARE, chosen, with_rows
@@ -42,6 +42,7 @@ def test_a_person_moves_one_count_by_one(rows: int) -> None:
         exits.append(recorder.exits)
     assert moved(*exits)[0] == pytest.approx(precision(budget.events))
     (event,) = budget.events
+    assert isinstance(event, GaussianEvent)
     assert event.integer_unit  # one whole cell: the exact loss is known
     assert event.noise_multiplier == pytest.approx(multiplier(1.0, 1e-5) / math.sqrt(SHARE))
 
@@ -64,7 +65,8 @@ def _quiet(fit: Any) -> Any:
 
 
 def test_methods_take_the_number_that_was_bought() -> None:
-    frame, person = worlds.visits(150), {"person": "who", "rows_per_person": AUTO}
+    frame: Any = worlds.visits(150)
+    person: Any = {"person": "who", "rows_per_person": AUTO}
     made = _quiet(
         lambda: MomentsGenerator(2.0, 1e-5, model="gaussian", random_state=0, anyway=True).fit(frame, "sick", **person)
     )

@@ -49,6 +49,9 @@ def plan(
     rarest: Annotated[
         float | None, typer.Option(help="With --data: the share of the rarest class, where it is publicly known.")
     ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="With --rows-per-person: the column that says whose a row is.")
+    ] = None,
     rows_per_person: Annotated[
         int | None,
         typer.Option(
@@ -69,14 +72,15 @@ def plan(
             public_rows,
             rarest,
             target,
+            person,
             rows_per_person,
             [name for name, value in given.items() if value is not None],
             as_json,
         )
         return
-    if not rows is public_rows is rarest is target is rows_per_person is None:
+    if not rows is public_rows is rarest is target is person is rows_per_person is None:
         raise InputError(
-            "--rows, --rows-per-person, --public-rows, --rarest and --target go with --data, which asks for a recommendation."
+            "--rows, --person, --rows-per-person, --public-rows, --rarest and --target go with --data, which asks for a recommendation."
         )
     from understudy.privacy.plan import NOISE_NAMES, Family
     from understudy.privacy.plan import plan as make_plan
@@ -112,19 +116,22 @@ def plan(
 
 def _advise(
     data: Path, rows: int | None, epsilon: float | None, delta: float | None, public_rows: int | None,
-    rarest: float | None, target: str | None, each: int | None, other: list[str], as_json: bool,
+    rarest: float | None, target: str | None, person: str | None, each: int | None, other: list[str], as_json: bool,
 ) -> None:  # fmt: skip
     from understudy.methods.choosing import read_and_advise
 
     if other:
         raise InputError(f"{other[0]} plans one mechanism and does not go with --data, which chooses for you.")
-    advice = read_and_advise(data, rows, epsilon, delta, public_rows, rarest, target)
+    if person is not None and each is None:
+        raise InputError("--person needs --rows-per-person: the most rows of one person that would be taken.")
+    whose = None if each is None else (person or "COLUMN", each)
+    advice = read_and_advise(data, rows, epsilon, delta, public_rows, rarest, target, whose)
     persons = None if each is None else _persons(each, advice.facts.rows, advice.facts.epsilon, advice.facts.delta)
     if as_json:
         print_json(advice.to_json() | ({} if persons is None else {"persons": persons}))
         return
     print_table(
-        f"{advice.facts.rows:,} rows, {advice.facts.columns} columns ({advice.facts.width} encoded), "
+        f"{advice.facts.rows:,} {'rows' if persons is None else 'persons'}, {advice.facts.columns} columns ({advice.facts.width} encoded), "
         f"{advice.facts.classes} classes, epsilon {advice.facts.epsilon:g}, delta {advice.facts.delta:g}",
         ["release", "method", "looks at the rows", "outlook", "why"],
         [[c.release, c.method, c.looks, c.outlook, c.why] for c in advice.choices],
@@ -141,7 +148,9 @@ def _advise(
         typer.echo(
             f"Persons: {persons['persons']:,}, with at most {each} rows each. Noise {persons['noise_on_a_count']:.4g} on a count that takes the whole "
             f"budget; with one row a person {persons['with_one_row']:.4g}, with every row counted whole {persons['every_row_whole']:.4g}. Rows beyond "
-            f"{each} of a person are left out, and of the others rounding loses at most {persons['lost_to_rounding']:.2%}."
+            f"{each} of a person are left out, and of the others rounding loses at most {persons['lost_to_rounding']:.2%}. A category that "
+            f"nobody declared must be of about {persons['persons_a_category']:,} persons to be found, with one row a person of "
+            f"{persons['persons_a_category_with_one_row']:,}."
         )
     if advice.measured is not None:
         typer.echo(advice.measured.said())
@@ -153,10 +162,23 @@ def _advise(
 
 def _persons(each: int, persons: int, epsilon: float, delta: float) -> dict[str, float]:
     """What follows from taking so many rows of a person, from public numbers alone."""
+    import math
+
+    from understudy.methods.moments.space import SHARE
     from understudy.privacy.persons import grid_of, noise_on_a_count
+    from understudy.tables import Column, Schema
+    from understudy.tables.coordinates.categories import threshold
+    from understudy.tables.coordinates.known import known_from
+    from understudy.tables.coordinates.plan import DELTA_SHARE, plan_at
 
     grid, noise, alone = grid_of(each), noise_on_a_count(each, epsilon, delta), noise_on_a_count(1, epsilon, delta)
     lost = max((grid % k) / grid for k in range(1, each + 1)) if each > 1 else 0.0
+    column = known_from(Schema((Column("any", "categorical"),)))
+    needed = [
+        math.ceil(threshold(look.sigma, look.delta, most))
+        for most in (each, 1)
+        if (look := plan_at(column, persons, alone / math.sqrt(SHARE), DELTA_SHARE * delta, most))
+    ]
     return {
         "persons": persons,
         "rows_per_person": each,
@@ -164,4 +186,6 @@ def _persons(each: int, persons: int, epsilon: float, delta: float) -> dict[str,
         "with_one_row": alone,
         "every_row_whole": each * alone,
         "lost_to_rounding": lost,
+        "persons_a_category": needed[0],
+        "persons_a_category_with_one_row": needed[1],
     }

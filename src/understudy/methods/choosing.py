@@ -146,15 +146,21 @@ def advise(
     public_rows: int | None = None,
     schema_file: str = "schema.yaml",
     rarest: float | None = None,
+    person: tuple[str, int] | None = None,
 ) -> Advice:
-    """What to do with a table of this schema and size at this budget. Reads no row, spends nothing."""
+    """What to do with a table of this schema and size at this budget. Reads no row, spends nothing.
+
+    `person`: the column that says whose a row is, and the most rows of one; then `rows` are persons.
+    """
     facts = Facts.of(schema, rows, epsilon, delta, rarest)
     target = f" --target {schema.target}" if schema.target else ""
+    if person is not None:
+        target += f" --person {person[0]} --rows-per-person {person[1]}"
     choices = [_moments(facts, schema_file, target)]
     if facts.classes > 1:
         choices += [_distilled(facts, schema_file, target), _pate(facts, public_rows, target)]
     choices.append(_gpate(facts, schema_file, target))
-    plan = plan_features(known_from(schema), rows, epsilon, delta)
+    plan = plan_features(known_from(schema), rows, epsilon, delta, each=1 if person is None else person[1])
     coordinates = None
     if plan is not None:
         share = (multiplier(epsilon, delta) / plan.noise) ** 2
@@ -333,14 +339,17 @@ def read_and_advise(
     public_rows: int | None,
     rarest: float | None,
     target: str | None = None,
+    person: tuple[str, int] | None = None,
 ) -> Advice:
     """The same for a schema in a file, a named dataset or a table; what is missing is named."""
     if epsilon is None:
         raise InputError("--data needs --epsilon: the budget you would spend.")
     schema, rows = told(data, rows, target)
     delta = safe_delta(rows) if delta is None else delta
-    given = {"public_rows": public_rows, "schema_file": os.fspath(data), "rarest": rarest}
-    return advise(schema, rows, epsilon, delta, **given)
+    return advise(
+        schema, rows, epsilon, delta,
+        public_rows=public_rows, schema_file=os.fspath(data), rarest=rarest, person=person,
+    )  # fmt: skip
 
 
 def told(data: str | os.PathLike[str], rows: int | None, target: str | None) -> tuple[Schema, int]:
