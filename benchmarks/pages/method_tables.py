@@ -302,6 +302,28 @@ def persons(summary: Sequence[Row]) -> list[str]:
     return _table([*heads, "distance: person", "naive", "row"], rows)
 
 
+def persons_audit(summary: Sequence[Row]) -> list[str]:
+    """A line for each method: what a promise for persons was found to be, and one that takes rows for persons."""
+    rows: list[list[str]] = []
+    for ours in select(summary, way="person"):
+        theirs = next(select(summary, way="rows", method=ours["method"]))
+        row = [f"`{ours['method']}`"]
+        for one in (ours, theirs):
+            caught = not (one["ratio_holds"] and one["canaries_hold"])
+            row += [
+                f"{one['ratio']:.2f}",
+                f"{one['measured_epsilon']:.2f}",
+                f"{one['measured_mu']:.2f} of {one['claimed_mu']:.2f}",
+            ]
+            row += ["caught" if caught else "holds"]
+        rows.append([*row, f"{ours['fits_a_side']}, {theirs['fits_a_side']}"])
+    heads = ["ratio", "ε proved", "μ proved", ""]
+    return _table(
+        ["method", *(f"{way}: {head}".rstrip(": ") for way in ("person", "rows") for head in heads), "fits a side"],
+        rows,
+    )
+
+
 def rules_table(summary: Sequence[Row]) -> list[str]:
     """A line for each table: what agrees and what it is worth, without rules and with them."""
     rows: list[list[str]] = []
@@ -319,7 +341,10 @@ def rules_table(summary: Sequence[Row]) -> list[str]:
 PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
     "audits": {"audits": ("audit", "summary", audits)},
     "guides/verdict": {"verdict": ("verdict", "summary", verdict_table)},
-    "guides/persons": {"persons": ("persons", "summary", persons)},
+    "guides/persons": {
+        "persons": ("persons", "summary", persons),
+        "persons audit": ("persons-audit", "summary", persons_audit),
+    },
     "guides/any-table": {"any table": ("any-table", "summary", any_table)},
     "guides/rules": {"rules": ("rules", "summary", rules_table)},
     "methods/moments": {"moments": ("moments", "summary", moments_table)},
