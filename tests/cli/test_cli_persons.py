@@ -158,6 +158,16 @@ def test_a_classifier_for_persons(table: Path, tmp_path: Path, capsys: pytest.Ca
     assert "301 teachers for 300 persons" in text
 
 
+def test_a_classifier_for_persons_without_public_rows(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ("--target", "sick", "--classes", "False,True", "--epsilon", 4, "--seed", 0, "--out", tmp_path / "release")
+    code, _, err = run(capsys, "classify", table, *given, *PERSON)
+    assert code == 0, err
+    body = Certificate.load(tmp_path / "release" / "certificate.json").body
+    assert (body["unit"], body["release"]["persons"]) == ("person", 300)
+
+
 def test_a_distilled_set_for_persons(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     quick = ("--per-class", 2, "--set", "descent.steps=2", "--set", "descent.samples=20", "--set", "descent.batch=10")
     out = tmp_path / "release"

@@ -118,14 +118,8 @@ def classify_table(
     target = _target(private, request)
     if request.strict:
         _require_fit(schema, target, request)
-    if teachers > records:
-        one = "row" if owner is None else PERSON
-        raise InputError(
-            f"{teachers} teachers for {records} {one}s: every teacher needs at least one {one} of its own. "
-            f"Use at most {records} teachers, or more {one}s."
-        )
-    if queries is not None and not 1 <= queries <= len(public):
-        raise InputError(f"--queries {queries} must lie between 1 and the {len(public)} public rows there are.")
+    unit = "row" if owner is None else PERSON
+    _check_enough(teachers, records, unit, queries, len(public))
     if not target.complete:
         _check_estimate(target, records, request.epsilon, delta, most_rows(owner))
         if (kept := classes_file(request.out)).exists():
@@ -135,13 +129,10 @@ def classify_table(
         return None
     if not target.complete:
         ask(frame)
-    purpose = f"classify {request.target}"
-    book, dataset = request.ledger, request.dataset
-    left, unit = 1.0 if target.complete else 1 - CLASSES_SHARE, "row" if owner is None else PERSON
+    booked = {"purpose": f"classify {request.target}", "ledger": request.ledger, "dataset": request.dataset}
+    left = 1.0 if target.complete else 1 - CLASSES_SHARE
     # The labels' share is set aside first: a ledger that has no room for it refuses before the classes are paid for.
-    with spending(
-        left * request.epsilon, left * delta, purpose=purpose, ledger=book, dataset=dataset, unit=unit
-    ) as run:
+    with spending(left * request.epsilon, left * delta, unit=unit, **booked) as run:
         owner = None if owner is None else with_rows(frame, owner, run.budget)
         known = Coordinates.declared(Schema((target,), target.name), len(frame)).columns[0] if target.complete else None
         if known is None:
@@ -150,8 +141,7 @@ def classify_table(
             ballot = Ballot(aggregator, teachers, 0.6)
             labels = plan_round(ballot, run.budget, available=len(public), queries=queries).answers
             _doubt(known, labels, request, doubt)
-        known = replace(known, nullable=True)
-        classes = _classes(known)
+        known, classes = replace(known, nullable=True), _classes(known)
         _warn_of_numbers(request.target, classes, records)
         numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
         model = PATEClassifier(
@@ -228,6 +218,16 @@ def _check_numbers(*, teachers: int, random_state: int | None) -> None:
         raise InputError(f"--teachers {teachers} must be at least 1.")
     if random_state is not None and not 0 <= random_state < 2**32:
         raise InputError(f"--seed {random_state} must lie between 0 and {2**32 - 1}.")
+
+
+def _check_enough(teachers: int, records: int, unit: str, queries: int | None, public: int) -> None:
+    if teachers > records:
+        raise InputError(
+            f"{teachers} teachers for {records} {unit}s: every teacher needs at least one {unit} of its own. "
+            f"Use at most {records} teachers, or more {unit}s."
+        )
+    if queries is not None and not 1 <= queries <= public:
+        raise InputError(f"--queries {queries} must lie between 1 and the {public} public rows there are.")
 
 
 def _check_names(aggregator: str, student: str) -> None:
