@@ -28,7 +28,7 @@ from understudy.release.sampling import Drawn, stream, write_stream
 from understudy.release.spending import spending_of
 from understudy.release.verdict import Verdict
 from understudy.release.visits import check_owned
-from understudy.release.whole_persons import Persons, flat, stream_persons, write_persons
+from understudy.release.whole_persons import DrawnPersons, flat, stream_persons, write_persons
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table
@@ -375,12 +375,12 @@ class TableGenerator(Estimator):
         *,
         where: str | Sequence[str] = (),
         **how: Any,
-    ) -> Persons:
+    ) -> DrawnPersons:
         """`n` synthetic persons, one row each, and their rows: as two tables that a new id joins. Free."""
         if (visits := self.visits_) is None:
             raise InputError("this release was not learnt from persons with their rows in an order: use `sample`.")
         parts = list(self._persons(visits, n, conditions, random_state, where, None, how))
-        return Persons(*(pd.concat(tables, ignore_index=True) for tables in zip(*parts, strict=True)))
+        return DrawnPersons(*(pd.concat(tables, ignore_index=True) for tables in zip(*parts, strict=True)))
 
     @property
     def visits_(self) -> Visits | None:
@@ -391,7 +391,7 @@ class TableGenerator(Estimator):
 
     def _persons(
         self, visits: Visits, n: int, conditions: Any, seed: int | None, where: Any, tally: Drawn | None, how: Any
-    ) -> Iterator[Persons]:
+    ) -> Iterator[DrawnPersons]:
         model: Any = self._drawing(**how)
         return stream_persons(model, self.schema_, visits, n, conditions, seed, where, tally)
 

@@ -56,12 +56,12 @@ def stream(
     tally: Drawn | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Frames of together `n` rows; conditions are checked before the first. `where` says conditions as rules are said."""
-    asked = Request.of(schema, n, conditions, where)
+    asked = AskedFor.of(schema, n, conditions, where)
     return _stream(model, schema, asked, np.random.default_rng(random_state), rules, tally or Drawn())
 
 
 @dataclass(frozen=True)
-class Request:
+class AskedFor:
     """How many are asked for, and which: `wanted` values of columns, and what is `said` of them as rules are."""
 
     n: int
@@ -69,7 +69,7 @@ class Request:
     said: tuple[Rule, ...]
 
     @classmethod
-    def of(cls, schema: Schema, n: int, conditions: Mapping[str, Any] | None, where: str | Sequence[str]) -> Request:
+    def of(cls, schema: Schema, n: int, conditions: Mapping[str, Any] | None, where: str | Sequence[str]) -> AskedFor:
         """Checked against the schema: refused where it has no such column or value."""
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"`n` (={n!r}) must be a whole number of rows, at least 1.")
@@ -113,7 +113,7 @@ class Request:
 def _stream(
     model: TableModel,
     schema: Schema,
-    asked: Request,
+    asked: AskedFor,
     rng: np.random.Generator,
     rules: Rulebook | None,
     tally: Drawn,

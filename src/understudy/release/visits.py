@@ -12,7 +12,7 @@ from understudy.errors import InputError
 from understudy.release.intake import check_persons, check_table, without_person
 from understudy.tables import Schema
 from understudy.tables.io import Table, as_frame, column_of
-from understudy.tables.persons import Person, Persons, gather, id_column, number_ids
+from understudy.tables.persons import Person, Persons, gather, id_column, left_out, number_ids
 from understudy.tables.visits import Visits, check_order, in_order, order_values, refuse_tables
 from understudy.tables.written import as_read
 
@@ -27,7 +27,7 @@ class TakenIn(NamedTuple):
     visits: Visits | None
 
 
-class Joined(NamedTuple):
+class JoinedRows(NamedTuple):
     """Private: the rows of two tables as one. `empty` rows stand for a person without any in the other table."""
 
     frame: pd.DataFrame
@@ -66,7 +66,7 @@ def check_visits(
     if target == person.column:
         raise InputError(f"the column {person.column!r} says whose a row is, and cannot be the target.")
     if parent is None:
-        joined, constant = Joined(rows, id_column(rows, person), np.zeros(len(rows), dtype=bool)), person.constant
+        joined, constant = JoinedRows(rows, id_column(rows, person), np.zeros(len(rows), dtype=bool)), person.constant
         number = None
     else:
         above = as_frame(parent)
@@ -130,7 +130,9 @@ def _refuse_text(table: pd.DataFrame, schema: Schema | None, order: str | None, 
         )
 
 
-def _join(parent: pd.DataFrame, child: pd.DataFrame, person: Person, schema: Schema | None, *, strict: bool) -> Joined:
+def _join(
+    parent: pd.DataFrame, child: pd.DataFrame, person: Person, schema: Schema | None, *, strict: bool
+) -> JoinedRows:
     """Private. Each row of the child table with what its person's row says, and a row for each person without any.
 
     Who has which rows follows from the keys alone, person by person.
@@ -161,4 +163,23 @@ def _join(parent: pd.DataFrame, child: pd.DataFrame, person: Person, schema: Sch
     right = child[columns].reset_index(drop=True).reindex(places).reset_index(drop=True)
     ids = column_of(parent, key).iloc[at].reset_index(drop=True)
     empty = np.arange(len(at)) >= np.count_nonzero(there)
-    return Joined(pd.concat([left, right], axis=1), ids, empty)
+    return JoinedRows(pd.concat([left, right], axis=1), ids, empty)
+
+
+def rows_left_out(
+    frame: pd.DataFrame, parent: pd.DataFrame | None, person: Person, schema: Schema | None
+) -> dict[str, int]:
+    """Private, for the owner's eyes: how many rows are left out, by the reason."""
+    ids = column_of(frame, person.column)
+    second = 0
+    if parent is not None:
+        numbers = number_ids(pd.concat([column_of(parent, person.column), ids], ignore_index=True))
+        above, below = numbers[: len(parent)], numbers[len(parent) :]
+        known = np.unique(above[above >= 0])
+        second = int(np.count_nonzero(above >= 0) - len(known))
+        ids = ids.where(np.isin(below, known))
+    lost = np.isnan(_times(frame, without_person(schema, person), person.order, strict=False))
+    beyond, nobody = left_out(ids.to_frame(person.column).loc[~lost], person)
+    found = {"beyond_rows_per_person": beyond, "without_person": nobody}
+    visits = person.order is not None or parent is not None
+    return found | ({"without_order": int(lost.sum()), "second_rows": second} if visits else {})

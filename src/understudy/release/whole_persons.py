@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.release.sampling import CHUNK, Drawn, Request, table_file
+from understudy.release.sampling import CHUNK, AskedFor, Drawn, table_file
 from understudy.tables import Schema
 from understudy.tables.aside import with_aside
 from understudy.tables.visits import MADE, Visits
@@ -31,7 +31,7 @@ class PersonsModel(Protocol):
         ...
 
 
-class Persons(NamedTuple):
+class DrawnPersons(NamedTuple):
     """Public: some persons, one row each, and the rows of them; both with their new ids."""
 
     persons: pd.DataFrame
@@ -47,9 +47,9 @@ def stream_persons(
     random_state: int | None,
     where: str | Sequence[str] = (),
     tally: Drawn | None = None,
-) -> Iterator[Persons]:
+) -> Iterator[DrawnPersons]:
     """Parts of together `n` persons; a condition is one on what belongs to a person, and is checked before the first."""
-    asked = Request.of(schema, n, conditions, where)
+    asked = AskedFor.of(schema, n, conditions, where)
     if changing := [name for name in asked.columns if name not in visits.constant]:
         raise InputError(
             f"condition: {changing[0]!r} changes from row to row, and whole persons are drawn: ask for what stays the same "
@@ -59,8 +59,8 @@ def stream_persons(
 
 
 def _stream(
-    model: PersonsModel, schema: Schema, visits: Visits, asked: Request, rng: np.random.Generator, tally: Drawn
-) -> Iterator[Persons]:
+    model: PersonsModel, schema: Schema, visits: Visits, asked: AskedFor, rng: np.random.Generator, tally: Drawn
+) -> Iterator[DrawnPersons]:
     size = max(1, min(CHUNK // visits.person.rows, max(asked.n, 256) if asked.choosy else asked.n))
     key, done = visits.person.column, 0
     while done < asked.n:
@@ -76,7 +76,7 @@ def _stream(
         done += len(kept)
         tally.rows += len(rows)
         if len(kept):
-            yield Persons(as_written(persons, schema), as_written(rows, schema))
+            yield DrawnPersons(as_written(persons, schema), as_written(rows, schema))
         if tally.tried > _PATIENCE * max(done, 100):
             raise InputError(
                 f"condition {asked.words}: {done} of {tally.tried:,} generated persons fulfil it. This generator hardly makes such "
@@ -84,7 +84,7 @@ def _stream(
             )
 
 
-def flat(drawn: Persons, schema: Schema, visits: Visits, first: int = 1) -> pd.DataFrame:
+def flat(drawn: DrawnPersons, schema: Schema, visits: Visits, first: int = 1) -> pd.DataFrame:
     """Rows with what belongs to their person, as one table; what is set aside stands in it again."""
     key = visits.person.column
     whose = drawn.rows[key].to_numpy() - (int(drawn.persons[key].iloc[0]) if len(drawn.persons) else 0)
@@ -94,7 +94,7 @@ def flat(drawn: Persons, schema: Schema, visits: Visits, first: int = 1) -> pd.D
 
 
 def write_persons(
-    parts: Iterator[Persons], schema: Schema, visits: Visits, path: str | Path, child: str | Path | None
+    parts: Iterator[DrawnPersons], schema: Schema, visits: Visits, path: str | Path, child: str | Path | None
 ) -> None:
     """Write persons to one table file, or to two: who they are, and their rows; each whole or not at all."""
     with ExitStack() as opened:
