@@ -47,11 +47,12 @@ class Relations:
         share: np.ndarray,
         rng: np.random.Generator,
         known: np.ndarray | None = None,
+        barred: np.ndarray | None = None,
     ) -> np.ndarray:
         """Codes that keep the rules: a value that breaks one is drawn anew from those that keep all of them.
 
         `share` are the components' shares in all rows. Where nothing keeps all rules, those of the first column do. Columns that
-        are `known` stay as they are, and rule the others.
+        are `known` stay as they are, and rule the others; codes that are `barred` are not drawn.
         """
         order = self.order if known is None else self.order[np.argsort(~known[self.order], kind="stable")]
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
@@ -70,6 +71,8 @@ class Relations:
                 continue
             lines = codes[broken][:, parents] + starts[parents]
             may = self.allowed[lines[:, 0], here]
+            if barred is not None:
+                may = np.where((may & ~barred[here]).any(axis=1, keepdims=True), may & ~barred[here], ~barred[here])
             joint = np.log(np.maximum(share, 1e-12)) + logs[:, lines[:, 0]].T
             for line in lines.T[1:]:
                 both = may & self.allowed[line, here]

@@ -81,7 +81,7 @@ class TablesModel:
         codes, within = self.mixture.fill(start, known, classes, barred, special.ndtr(luck.normals), luck.uniform)
         if self.relations is not None:
             share = self.ratio @ self.mixture.weights
-            codes = self.relations.mended(codes, self.mixture, share, luck.rng, known)
+            codes = self.relations.mended(codes, self.mixture, share, luck.rng, known, barred)
         return np.where(known, cells, self.bins.decode(codes, luck.rng, within))
 
     @property
