@@ -49,6 +49,7 @@ PAGES: dict[str, dict[str, str]] = {
         "any-table": "any_table:BENCHMARK",
         "taught": "taught:BENCHMARK",
         "persons": "persons:BENCHMARK",
+        "visits": "visits:BENCHMARK",
         "rules": "rules:BENCHMARK",
         "faults": "faults:BENCHMARK",
         "fuzz": "fuzz:BENCHMARK",

@@ -302,6 +302,28 @@ def persons(summary: Sequence[Row]) -> list[str]:
     return _table([*heads, "distance: person", "naive", "row"], rows)
 
 
+def visits(summary: Sequence[Row]) -> list[str]:
+    """A line for each table and epsilon: what whole persons keep, and rows that are dealt to persons."""
+    rows: list[list[str]] = []
+    for ours in select(summary, way="visits"):
+        other = next(select(summary, table=ours["table"], epsilon=ours["epsilon"], way="rows"))
+        sizes = [f"{ours['persons']:,.0f}", f"{ours['rows']:,.0f}", f"{ours['most']}", f"{ours['epsilon']:g}"]
+        pairs = [f"**{ours[name]:.2f}** / {other[name]:.2f}" for name in ("lag", "gaps", "distance")]
+        same = f"**{ours['constant']:.0%}** / {other['constant']:.0%}"
+        rows.append([ours["table"], *sizes, f"{ours['rows_per_person']:.2f}", same, *pairs])
+    heads = [
+        "table",
+        "persons",
+        "rows",
+        "K",
+        "ε",
+        "rows per person, distance",
+        "constants stay",
+        "lag-one correlation, error",
+    ]
+    return _table([*heads, "gaps, distance", "columns, distance"], rows)
+
+
 def rules_table(summary: Sequence[Row]) -> list[str]:
     """A line for each table: what agrees and what it is worth, without rules and with them."""
     rows: list[list[str]] = []
@@ -320,6 +342,7 @@ PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
     "audits": {"audits": ("audit", "summary", audits)},
     "guides/verdict": {"verdict": ("verdict", "summary", verdict_table)},
     "guides/persons": {"persons": ("persons", "summary", persons)},
+    "guides/visits": {"visits": ("visits", "summary", visits)},
     "guides/any-table": {"any table": ("any-table", "summary", any_table)},
     "guides/rules": {"rules": ("rules", "summary", rules_table)},
     "methods/moments": {"moments": ("moments", "summary", moments_table)},

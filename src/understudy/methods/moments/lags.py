@@ -43,7 +43,8 @@ class Lags:
         share = np.clip(self.counts[:, 0] / total, 0.0, 1.0)
         noise = self.sigma * np.sqrt(share**2 + (1 - share) ** 2) / total
         away = share - middle
-        signal = max(float(np.mean(away**2 - noise**2)), 0.0)
+        trust = (noise**2 + 1e-4) ** -2.0  # a column that hardly has a pair says nothing of how columns differ
+        signal = max(float(trust @ (away**2 - noise**2) / trust.sum()), 0.0) if len(trust) else 0.0
         return np.clip(middle + away * signal / np.maximum(signal + noise**2, 1e-300), 0.0, 1.0)
 
 
@@ -56,13 +57,26 @@ def changing(visits: Visits, coordinates: Coordinates) -> list[int]:
     ]
 
 
+def _middle(column: Described) -> tuple[float, float]:
+    """Where a column with an order is cut in two, and the share of the values below: by its released spread."""
+    inside, below = np.array(column.edges)[1:-1], np.cumsum(column.mass)[:-1]
+    if not len(inside):
+        return float(column.edges[0]), 0.0
+    at = int(np.argmin(np.abs(below - 0.5)))
+    return float(inside[at]), float(below[at])
+
+
+def by_chance(column: Described) -> float | None:
+    """How often two values of a column are alike if they have nothing to do with each other; None where nothing was released of it."""
+    if not column.ordered or not column.found:
+        return None
+    below = _middle(column)[1]
+    return below**2 + (1 - below) ** 2
+
+
 def halves(column: Described, cells: np.ndarray) -> np.ndarray:
     """As private as the cells. In which part of a column each lies: the lower or upper half, or a category; NaN where it is missing."""
-    if not column.ordered:
-        return cells
-    inside, reached = np.array(column.edges)[1:-1], np.cumsum(column.mass)[:-1]
-    middle = inside[np.argmin(np.abs(reached - 0.5))] if len(inside) else column.marginal.quantiles(np.array([0.5]))[0]
-    return np.where(np.isnan(cells), np.nan, cells >= middle)
+    return np.where(np.isnan(cells), np.nan, cells >= _middle(column)[0]) if column.ordered else cells
 
 
 def alike(cells: np.ndarray, columns: list[Described], before: np.ndarray, after: np.ndarray) -> np.ndarray:

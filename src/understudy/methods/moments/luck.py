@@ -33,9 +33,9 @@ class Luck:
         return replace(self, normals=self.normals[:, :lanes]), replace(self, normals=self.normals[:, lanes:])
 
     def kept(self, keep: np.ndarray) -> Luck:
-        """That of the next rows: each lane has the correlation `keep` with its last number, and the uniform one stays as often as
-        the lanes keep on average."""
+        """That of the next rows: each lane has the correlation `keep` (from -1 to 1) with its last number, and the uniform one stays as
+        often as the lanes keep on average."""
         rows, lanes = self.normals.shape
         normals = keep * self.normals + np.sqrt(1 - keep**2) * self.rng.normal(size=(rows, lanes))
-        stays = self.rng.random(rows) < (float(keep.mean()) if lanes else 0.0)
+        stays = self.rng.random(rows) < (float(np.maximum(keep, 0.0).mean()) if lanes else 0.0)
         return replace(self, normals=normals, uniform=np.where(stays, self.uniform, self.rng.random(rows)))

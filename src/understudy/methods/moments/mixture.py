@@ -69,7 +69,7 @@ class Mixture:
         rank: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Codes with those of the columns that are not `known` drawn anew given the others, exactly: a component from its
-        chance given what is known, then each column from it. Of D codes the `barred` are never drawn.
+        chance given what is known, then each column from it. Of D codes none of the `barred` comes up, which is known too.
 
         What is drawn has the uniform rank `rank` among the components, and the `ranks` (rows x columns) among a column's codes; with
         the codes come the ranks within them.
@@ -80,6 +80,11 @@ class Mixture:
         starts = self.starts
         for j in places:
             joint = joint + logs[:, starts[j] + codes[:, j]].T
+        for j in np.flatnonzero(~known):
+            here = slice(starts[j], starts[j + 1])
+            if barred[here].any():
+                open_ = self.chances[:, here] @ ~barred[here]
+                joint = joint + np.log(np.maximum(open_ / np.maximum(self.chances[:, here].sum(axis=1), 1e-12), 1e-12))
         upto = np.cumsum(np.exp(joint - joint.max(axis=1, keepdims=True)), axis=1)
         component = np.minimum((rank[:, None] * upto[:, -1:] > upto).sum(axis=1), len(self.chances) - 1)
         chances = np.where(barred, 0.0, self.chances + 1e-12)

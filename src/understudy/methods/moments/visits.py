@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.methods.moments.lags import Lags, alike, changing
+from understudy.methods.moments.lags import Lags, alike, by_chance, changing
 from understudy.methods.moments.luck import Luck
 from understudy.methods.moments.sampling import MomentsModel
 from understudy.privacy.persons import GRID, person_weights
@@ -27,7 +27,14 @@ from understudy.tables.visits import GAP, MADE, PLACE, Timeline, Visits, pairs
 
 # Rows of so many persons, and so many rows of each, tell how alike they are for what is kept; free.
 _PERSONS, _ROWS = 2000, 5
-_KEPT = np.array([0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995])
+# Where chance leaves less than this room, what is beyond it is not told from chance.
+_ROOM = 0.05
+_KEPT = np.array([-0.99, -0.9, -0.6, -0.3, 0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.995])
+
+
+def beyond_chance(alike: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    """How much more often two rows are alike than by chance, of what could be more (Cohen's kappa)."""
+    return (alike - chance) / np.maximum(1 - chance, _ROOM)
 
 
 @dataclass(frozen=True)
@@ -56,27 +63,35 @@ class VisitsModel:
         """What to keep so that rows are as alike as was released: rows of the model's own tell how alike they are for it."""
         rng = np.random.default_rng([seed, 53])
         blank = cls(rows, visits, np.zeros(len(lags.names)))
-        found = np.stack([blank.with_kept(kept)._alike(rng) for kept in _KEPT])
-        found = (
-            np.maximum.accumulate(np.where(np.isnan(found), 0.0, found), axis=0) + 1e-9 * np.arange(len(_KEPT))[:, None]
-        )
-        keep = [np.interp(wanted, known, _KEPT) for wanted, known in zip(lags.alike, found.T, strict=True)]
+        tried = [blank.with_kept(kept)._alike(rng) for kept in _KEPT]
+        released = [by_chance(rows.target.coordinates[name]) for name in lags.names]
+        chance = np.array([own if known is None else known for known, own in zip(released, tried[0][1], strict=True)])
+        wanted = beyond_chance(lags.alike, chance)
+        found, nothing = np.stack([beyond_chance(*one) for one in tried]), int(np.argmin(np.abs(_KEPT)))
+        # Rising from where nothing is kept, upwards and downwards; where values may be missing they need not.
+        found[nothing:] = np.maximum.accumulate(found[nothing:], axis=0)
+        found[nothing::-1] = np.minimum.accumulate(found[nothing::-1], axis=0)
+        found += 1e-9 * np.arange(len(_KEPT))[:, None]
+        keep = [np.interp(share, known, _KEPT) for share, known in zip(wanted, found.T, strict=True)]
         return replace(blank, keep=np.array(keep))
 
     def with_kept(self, kept: float) -> VisitsModel:
         """The model all of whose columns keep so much."""
         return replace(self, keep=np.full(len(self.keep), kept))
 
-    def _alike(self, rng: np.random.Generator) -> np.ndarray:
-        """The share of alike pairs in each column that changes, a person's pairs counted as one."""
+    def _alike(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """The share of alike pairs in each column that changes, a person's pairs counted as one; and what it would be by chance."""
         cells, classes = self.rows.cells(_PERSONS, None, rng)
         owner, rows, _ = self._walk(cells, classes, np.minimum(self._counts(cells), _ROWS), rng)
         before, after = pairs(owner)
         weights = person_weights(owner[before], GRID)
-        places = [self._features.names.index(n) for n in self._changing]
-        same = alike(rows[:, places], [self._features.columns[at] for at in places], before, after)
-        there = weights @ ~np.isnan(same)
-        return np.where(there > 0, weights @ np.nan_to_num(same) / np.maximum(there, 1), np.nan)
+        places = [self._features.names.index(name) for name in self._changing]
+        columns = [self._features.columns[at] for at in places]
+        same, mixed = (
+            alike(rows[:, places], columns, before, other) for other in (after, after[rng.permutation(len(after))])
+        )
+        shares = [weights @ np.nan_to_num(one) / np.maximum(weights @ ~np.isnan(one), 1) for one in (same, mixed)]
+        return shares[0], shares[1]
 
     @property
     def _changing(self) -> list[str]:
@@ -153,10 +168,11 @@ class VisitsModel:
             given = cells[at].copy()
             if place is not None:
                 given[:, place] = step
-            drawn = model.fill(given, known, classes[at], whole, luck)
+            settled = known
             if gap is not None and step == 1:
-                drawn[:, gap] = np.nan
-            elif gap is not None:
+                settled, given[:, gap] = known | (np.arange(len(known)) == gap), np.nan
+            drawn = model.fill(given, settled, classes[at], whole & ~settled, luck)
+            if gap is not None and step > 1:
                 passed[at] += self._gaps(drawn[:, gap])
             parts.append((at, drawn, passed[at]))
         if not parts:
@@ -197,5 +213,5 @@ class VisitsModel:
         needed = [ROWS, *([] if visits.person.order is None else [visits.person.order, GAP])]
         if lacking := [name for name in needed if name not in known.names]:
             raise InputError(f"the release says nothing of {lacking[0]!r}: it is damaged. Copy it again.")
-        keep = fitting(arrays, "keep", len(changing(visits, known)), least=0.0, most=1.0)
+        keep = fitting(arrays, "keep", len(changing(visits, known)), least=-1.0, most=1.0)
         return cls(rows, visits, keep)
