@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,8 @@ from understudy.errors import UnderstudyWarning
 from understudy.methods.moments import MomentsGenerator
 
 DELTA = 1e-5
+Frame: TypeAlias = Any
+"""A pandas frame."""
 EPSILONS = (1.0, 3.0)
 WAYS = ("visits", "rows")
 MOST_PERSONS = 5000
@@ -52,7 +54,7 @@ TABLES = {
 }  # fmt: skip
 
 
-def load(name: str, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def load(name: str, seed: int) -> tuple[Frame, Frame]:
     """Persons, one row each, and their rows in order; at most `MOST_PERSONS`, drawn at random."""
     source = TABLES[name]
     if source.linked:
@@ -76,14 +78,14 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     source, (persons, rows) = TABLES[name], load(name, seed)
     flat = rows.merge(persons, on=WHO)
     generator = MomentsGenerator(epsilon, DELTA, random_state=seed, anyway=True)
-    who = {"person": WHO, "rows_per_person": source.most}
+    who: dict[str, Any] = {"person": WHO, "rows_per_person": source.most}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnderstudyWarning)
         if way == "rows":
             drawn = dealt(generator.fit(flat, **who).sample(len(flat), random_state=seed), rows, source, seed)
             each = None
         else:
-            linked = {"parent": persons} if source.linked else {"constant": source.constant}
+            linked: dict[str, Any] = {"parent": persons} if source.linked else {"constant": source.constant}
             generator.fit(rows if source.linked else flat, order=source.order, **who, **linked)
             made = generator.sample_tables(len(persons), random_state=seed)
             drawn = made.rows.merge(made.persons, on=WHO)
@@ -99,28 +101,28 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     return [found | {"distance": distance(drawn.drop(columns=WHO), real, known)}]
 
 
-def dealt(drawn: pd.DataFrame, rows: pd.DataFrame, source: Source, seed: int) -> pd.DataFrame:
+def dealt(drawn: Frame, rows: Frame, source: Source, seed: int) -> Frame:
     """Rows that belong to nobody, dealt to persons at random by the real numbers of rows, and put in order."""
     shuffled = drawn.sample(frac=1, random_state=seed).reset_index(drop=True).assign(**{WHO: rows[WHO].to_numpy()})
     return shuffled.sort_values([WHO, source.order], kind="stable").reset_index(drop=True)
 
 
-def changing(rows: pd.DataFrame, source: Source) -> list[str]:
+def changing(rows: Frame, source: Source) -> list[str]:
     return [str(name) for name in rows.columns if name not in (WHO, source.order)]
 
 
-def sizes(persons: pd.DataFrame, rows: pd.DataFrame) -> pd.Series:
+def sizes(persons: Frame, rows: Frame) -> Any:
     """How many rows each person has."""
     return rows.groupby(WHO).size().reindex(persons[WHO], fill_value=0)
 
 
-def total_variation(real: pd.Series, made: pd.Series) -> float:
+def total_variation(real: Any, made: Any) -> float:
     """How much of the one distribution of whole numbers lies elsewhere in the other."""
     both = [series.value_counts(normalize=True) for series in (real, made)]
     return float(both[0].sub(both[1], fill_value=0).abs().sum() / 2)
 
 
-def constancy(rows: pd.DataFrame, source: Source) -> float:
+def constancy(rows: Frame, source: Source) -> float:
     """The share of persons with several rows for whom all that should stay the same does."""
     several = rows[rows.groupby(WHO)[WHO].transform("size") > 1]
     if several.empty:
@@ -128,18 +130,23 @@ def constancy(rows: pd.DataFrame, source: Source) -> float:
     return float((several.groupby(WHO)[list(source.constant)].nunique(dropna=False) <= 1).all(axis=1).mean())
 
 
-def lag(frame: pd.DataFrame, column: pd.Series) -> float:
+def _numbers(column: Any) -> Any:
+    read: Any = pd.to_numeric(column, errors="coerce")
+    return read.astype(float)
+
+
+def lag(frame: Frame, column: Any) -> float:
     """The rank correlation of a row's value with that of the person's row before; 0 where one of them never changes."""
-    values = pd.to_numeric(column, errors="coerce").astype(float)
+    values = _numbers(column)
     before = values.groupby(frame[WHO]).shift(1)
     there = (values.notna() & before.notna()).to_numpy()
     found = before[there].rank().corr(values[there].rank())
     return 0.0 if np.isnan(found) else float(found)
 
 
-def gaps(frame: pd.DataFrame, source: Source) -> np.ndarray:
+def gaps(frame: Frame, source: Source) -> np.ndarray:
     """What lies between two rows of a person."""
-    order = pd.to_numeric(frame[source.order], errors="coerce").astype(float)
+    order = _numbers(frame[source.order])
     return order.groupby(frame[WHO]).diff().dropna().to_numpy()
 
 

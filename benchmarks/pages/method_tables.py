@@ -302,13 +302,19 @@ def persons(summary: Sequence[Row]) -> list[str]:
     return _table([*heads, "distance: person", "naive", "row"], rows)
 
 
+def _nearer(ours: float, other: float) -> str:
+    """Two distances, the smaller one bold, or both if they are the same as shown."""
+    texts = [f"{ours:.2f}", f"{other:.2f}"]
+    return " / ".join(f"**{text}**" if text == min(texts) else text for text in texts)
+
+
 def visits(summary: Sequence[Row]) -> list[str]:
     """A line for each table and epsilon: what whole persons keep, and rows that are dealt to persons."""
     rows: list[list[str]] = []
     for ours in select(summary, way="visits"):
         other = next(select(summary, table=ours["table"], epsilon=ours["epsilon"], way="rows"))
         sizes = [f"{ours['persons']:,.0f}", f"{ours['rows']:,.0f}", f"{ours['most']}", f"{ours['epsilon']:g}"]
-        pairs = [f"**{ours[name]:.2f}** / {other[name]:.2f}" for name in ("lag", "gaps", "distance")]
+        pairs = [_nearer(float(ours[name]), float(other[name])) for name in ("lag", "gaps", "distance")]
         same = f"**{ours['constant']:.0%}** / {other['constant']:.0%}"
         rows.append([ours["table"], *sizes, f"{ours['rows_per_person']:.2f}", same, *pairs])
     heads = [

@@ -57,9 +57,9 @@ def extreme(frame: pd.DataFrame) -> pd.DataFrame:
     return worlds.plant_person(frame, ends, WHO.column, 0)
 
 
-def linked(frame: pd.DataFrame, *, blank: bool = False) -> tuple[pd.DataFrame, pd.DataFrame]:
+def linked(frame: pd.DataFrame, *, blank: bool = False) -> tuple[Any, Any]:
     """The rows without age and ward, and a table of those; the last three persons have no rows."""
-    parent = frame.groupby(WHO.column, as_index=False)[["age", "ward"]].first()
+    parent: Any = frame.groupby(WHO.column, as_index=False)[["age", "ward"]].first()
     more = pd.DataFrame({WHO.column: [997, 998, 999], "age": [1, 50, 100], "ward": ["north", "west", "south"]})
     parent = pd.concat([parent, more], ignore_index=True)
     if blank:

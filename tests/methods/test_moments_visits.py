@@ -19,7 +19,7 @@ from understudy.tables.visits import GAP, Visits
 N, K = 1200, 8
 
 
-def tables(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+def tables(seed: int = 0) -> tuple[Any, Any]:
     """Patients, and visits of them: some have none, the old have more; a weight that hardly changes, and a coin."""
     rng = np.random.default_rng(seed)
     patients = pd.DataFrame(
@@ -46,7 +46,7 @@ def quick(epsilon: float = 4.0, **settings: Any) -> MomentsGenerator:
 
 
 @pytest.fixture(scope="module")
-def one() -> tuple[pd.DataFrame, MomentsGenerator]:
+def one() -> tuple[Any, MomentsGenerator]:
     patients, visits = tables()
     flat = visits.merge(patients, on="pid")
     made = quick(20.0, model="gaussian")
@@ -55,12 +55,12 @@ def one() -> tuple[pd.DataFrame, MomentsGenerator]:
 
 
 @pytest.fixture(scope="module")
-def two() -> tuple[pd.DataFrame, pd.DataFrame, MomentsGenerator]:
+def two() -> tuple[Any, Any, MomentsGenerator]:
     patients, visits = tables()
     return patients, visits, quick().fit(visits, parent=patients, person="pid", rows_per_person=K, order="date")
 
 
-def lag(frame: pd.DataFrame, values: Any) -> float:
+def lag(frame: Any, values: Any) -> float:
     """The correlation of a row's value with that of the row before."""
     before = values.groupby(frame["pid"]).shift(1)
     there = before.notna() & values.notna()

@@ -163,6 +163,7 @@ def synthesize(
     if look_ahead(entry, generator, sizes, dry_run, as_json):
         return
     _ask(generator, table.frame, owner, yes or as_json)
+    beyond = left_out_of(table, below, owner, described, strict=strict)
     held = None
     if check is not None:
         frame, held = hold_out(
@@ -211,7 +212,7 @@ def synthesize(
         private,
         drawn,
         mended_tables(table, below, generator),
-        left_out_of(table, below, owner, described),
+        beyond,
         as_json,
     )
 

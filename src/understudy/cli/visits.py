@@ -71,6 +71,9 @@ def read_tables(
 
     `chosen` are --drop, --only and --public-sample, `text` how text files are written.
     """
+    from understudy.release.intake import require_fit
+    from understudy.tables import read_table
+    from understudy.tables.aside import narrowed
     from understudy.tables.formats import with_text_options
 
     data = with_text_options(data, *text)
@@ -81,8 +84,12 @@ def read_tables(
         raise InputError(
             "--drop, --only and --public-sample do not go with --child: leave the columns out of the files."
         )
-    below, _ = read_chosen(with_text_options(child, *text), schema, None, None, None, strict=False)
+    under = with_text_options(child, *text)
+    below, _ = read_chosen(under, schema, None, None, None, strict=False)
     table, said = read_chosen(data, schema, None, None, None, strict=False)
+    for path, part in ((data, table), (under, below)) if strict else ():
+        known = [str(name) for name in part.frame.columns]
+        require_fit(read_table(path), None if schema is None else narrowed(schema, known), None)
     return table, below, said
 
 
@@ -115,14 +122,25 @@ WORDS = {
 }
 
 
-def left_out_of(table: PrivateTable, below: PrivateTable | None, owner: Person | None, schema: Schema | None) -> Any:
-    """Private, for the owner's eyes: how many rows of persons were left out, and why."""
+def left_out_of(
+    table: PrivateTable,
+    below: PrivateTable | None,
+    owner: Person | None,
+    schema: Schema | None,
+    *,
+    strict: bool = False,
+) -> dict[str, int] | None:
+    """Private, for the owner's eyes: how many rows of persons are left out, and why. With `strict` such rows are refused."""
     from understudy.release.visits import rows_left_out
 
     if owner is None:
         return None
     frames = (table.frame, None) if below is None else (below.frame, table.frame)
-    return rows_left_out(*frames, owner, schema)
+    found = rows_left_out(*frames, owner, schema)
+    lost = [f"{n} {WORDS[why]}" for why, n in found.items() if n and why != "beyond_rows_per_person"]
+    if strict and lost and "without_order" in found:
+        raise InputError(f"{'; '.join(lost)}. (Refused because of `--strict`; without it they are left out.)")
+    return found
 
 
 def mended_tables(table: PrivateTable, below: PrivateTable | None, generator: Any) -> Mended:

@@ -262,7 +262,11 @@ class TableGenerator(Estimator):
                 learnt.budget or rows.budget,
                 self.kind,
                 facts,
-                [rows.assumed_public, *(["the rules, which the owner stated"] if self.rules_ is not None else [])],
+                [
+                    rows.assumed_public,
+                    *(["the rules, which the owner stated"] if self.rules_ is not None else []),
+                    *([] if rows.visits is None else [rows.visits.assumed_public]),
+                ],
                 sanitised=learnt.sanitised,
                 unsafe=learnt.unsafe,
                 schema=declared,

@@ -97,7 +97,7 @@ def check_visits(
     at, persons = gather(joined.ids, placed, person, seed, times if person.order is not None else None)
     here = (np.cumsum(present) - 1)[at]
     found = in_order(taken.iloc[here].reset_index(drop=True), times[at], joined.empty[at], persons.owner, visits)
-    made = visits.made(said, list(found.columns))
+    made = visits.made(said)
     said = Schema(made) if said is None else replace(said, columns=(*said.columns, *made))
     return TakenIn(found, said, goal, persons if number is None else replace(persons, number=number), visits)
 
@@ -170,7 +170,11 @@ def rows_left_out(
     frame: pd.DataFrame, parent: pd.DataFrame | None, person: Person, schema: Schema | None
 ) -> dict[str, int]:
     """Private, for the owner's eyes: how many rows are left out, by the reason."""
-    ids = column_of(frame, person.column)
+    if parent is not None:
+        refuse_tables({"table of persons": list(parent.columns), "child table": list(frame.columns)}, person.column)
+    ids, names = id_column(frame, person), [str(name) for name in frame.columns]
+    if person.order is not None or parent is not None:
+        check_order(Visits(replace(person, constant=())), names, without_person(schema, person), None)
     second = 0
     if parent is not None:
         numbers = number_ids(pd.concat([column_of(parent, person.column), ids], ignore_index=True))

@@ -47,6 +47,13 @@ class Visits:
     whole: tuple[str, ...] = ()
 
     @property
+    def assumed_public(self) -> str:
+        """What the certificate says was known beforehand."""
+        if self.linked:
+            return "which columns belong to persons and which to their rows"
+        return "which columns stay the same for a person, which the owner stated"
+
+    @property
     def least(self) -> int:
         """The fewest rows of a person: somebody in a table of persons may have none in the other."""
         return 0 if self.linked else 1
@@ -72,7 +79,7 @@ class Visits:
         doubt = 3 * max(column.sigma, rows.sigma) / max(coordinates.rows, 1)
         return column.missing > none + doubt + _SURELY
 
-    def made(self, schema: Schema | None, names: list[str]) -> tuple[Column, ...]:
+    def made(self, schema: Schema | None) -> tuple[Column, ...]:
         """What is public of the columns that are made: their bounds follow from K and from what is declared of the order."""
         most = self.person.rows
         found = [Column(ROWS, "integer", bounds=(self.least, most))]
