@@ -52,7 +52,7 @@ class Bins:
             if edges is not None:
                 at = np.minimum(codes[:, place], len(edges) - 2)
                 chosen = rng.random(len(codes)) if ranks is None else ranks[:, place]
-                cells[:, place] = column.marginal.between(edges[at], edges[at + 1], chosen)
+                cells[:, place] = column.marginal.places_between(edges[at], edges[at + 1], chosen)
             if column.nullable:
                 cells[codes[:, place] == size - 1, place] = np.nan
         return cells
