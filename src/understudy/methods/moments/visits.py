@@ -211,7 +211,8 @@ class VisitsModel:
         """What `arrays` gave, from whoever."""
         known = rows.target.coordinates
         needed = [ROWS, *([] if visits.person.order is None else [visits.person.order, GAP])]
-        if lacking := [name for name in needed if name not in known.names]:
+        counted = (ROWS, GAP)
+        if lacking := [n for n in needed if n not in known.names or (n in counted and not known[n].ordered)]:
             raise InputError(f"the release says nothing of {lacking[0]!r}: it is damaged. Copy it again.")
         keep = fitting(arrays, "keep", len(changing(visits, known)), least=-1.0, most=1.0)
         return cls(rows, visits, keep)
