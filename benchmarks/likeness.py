@@ -97,7 +97,7 @@ def table(name: str) -> tuple[pd.DataFrame, Schema]:
     return frame, declared(frame, target)
 
 
-def declared(frame: pd.DataFrame, target: str) -> Schema:
+def declared(frame: pd.DataFrame, target: str | None) -> Schema:
     """What an owner would write: kinds, categories, small scales as they are, and round numbers as bounds of the rest."""
     columns: list[Column] = []
     for name in map(str, frame.columns):

@@ -50,6 +50,7 @@ PAGES: dict[str, dict[str, str]] = {
         "taught": "taught:BENCHMARK",
         "persons": "persons:BENCHMARK",
         "persons-audit": "persons_audit:BENCHMARK",
+        "visits": "visits:BENCHMARK",
         "rules": "rules:BENCHMARK",
         "faults": "faults:BENCHMARK",
         "fuzz": "fuzz:BENCHMARK",

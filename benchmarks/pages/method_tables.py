@@ -324,6 +324,34 @@ def persons_audit(summary: Sequence[Row]) -> list[str]:
     )
 
 
+def _nearer(ours: float, other: float) -> str:
+    """Two distances, the smaller one bold, or both if they are the same as shown."""
+    texts = [f"{ours:.2f}", f"{other:.2f}"]
+    return " / ".join(f"**{text}**" if text == min(texts) else text for text in texts)
+
+
+def visits(summary: Sequence[Row]) -> list[str]:
+    """A line for each table and epsilon: what whole persons keep, and rows that are dealt to persons."""
+    rows: list[list[str]] = []
+    for ours in select(summary, way="visits"):
+        other = next(select(summary, table=ours["table"], epsilon=ours["epsilon"], way="rows"))
+        sizes = [f"{ours['persons']:,.0f}", f"{ours['rows']:,.0f}", f"{ours['most']}", f"{ours['epsilon']:g}"]
+        pairs = [_nearer(float(ours[name]), float(other[name])) for name in ("lag", "gaps", "distance")]
+        same = f"**{ours['constant']:.0%}** / {other['constant']:.0%}"
+        rows.append([ours["table"], *sizes, f"{ours['rows_per_person']:.2f}", same, *pairs])
+    heads = [
+        "table",
+        "persons",
+        "rows",
+        "K",
+        "ε",
+        "rows per person, distance",
+        "constants stay",
+        "lag-one correlation, error",
+    ]
+    return _table([*heads, "gaps, distance", "columns, distance"], rows)
+
+
 def rules_table(summary: Sequence[Row]) -> list[str]:
     """A line for each table: what agrees and what it is worth, without rules and with them."""
     rows: list[list[str]] = []
@@ -345,6 +373,7 @@ PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
         "persons": ("persons", "summary", persons),
         "persons audit": ("persons-audit", "summary", persons_audit),
     },
+    "guides/visits": {"visits": ("visits", "summary", visits)},
     "guides/any-table": {"any table": ("any-table", "summary", any_table)},
     "guides/rules": {"rules": ("rules", "summary", rules_table)},
     "methods/moments": {"moments": ("moments", "summary", moments_table)},

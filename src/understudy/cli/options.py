@@ -83,15 +83,18 @@ def with_safe_delta(estimator: Any, delta: float | None, rows: int) -> None:
 
 
 def with_records(
-    estimator: Any, delta: float | None, sizes: PublicSizes, records: Any, owner: Person | None
+    estimator: Any, delta: float | None, sizes: PublicSizes, records: Any, owner: Person | None, *, linked: bool = False
 ) -> PublicSizes:
-    """Public sizes, and a delta that goes with them: of persons their number, and the most rows that they can have."""
+    """Public sizes, and a delta that goes with them: of persons their number, and the most rows that they can have.
+
+    `linked`: the records are the persons themselves, and their rows stand in another table.
+    """
     from dataclasses import replace
 
     from understudy.tables.persons import count_persons
     from understudy.tables.rows_per_person import most_rows
 
-    persons = None if owner is None else count_persons(records, owner)
+    persons = None if owner is None else len(records) if linked else count_persons(records, owner)
     with_safe_delta(estimator, delta, len(records) if persons is None else persons)
     return sizes if persons is None or owner is None else replace(sizes, rows=persons * most_rows(owner))
 

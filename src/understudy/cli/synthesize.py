@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +31,6 @@ from understudy.cli.options import (
     look_ahead,
     make,
     progress_bar,
-    read_chosen,
     read_rows,
     read_value,
     source,
@@ -41,11 +39,26 @@ from understudy.cli.options import (
     with_records,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
+from understudy.cli.visits import (
+    WORDS,
+    ChildOption,
+    ChildOutOption,
+    ConstantOption,
+    KeyOption,
+    OrderOption,
+    child_path,
+    left_out_of,
+    listed_names,
+    mended_tables,
+    one_child,
+    read_tables,
+)
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from understudy.release.sampling import Drawn
     from understudy.tables import Schema
     from understudy.tables.mending import Mended
     from understudy.tables.persons import Person
@@ -57,7 +70,12 @@ METHODS = registry.names("generator", "table")
 def synthesize(
     data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
     out: Annotated[Path, typer.Option(help="File for the synthetic rows: .csv, .csv.gz, .parquet or .feather.")],
-    rows: Annotated[int, typer.Option(help="How many synthetic rows. Not the private number: you choose it.")] = 1000,
+    rows: Annotated[
+        int,
+        typer.Option(
+            help="How many synthetic rows, or persons with --order or --child. Not the private number: you choose it."
+        ),
+    ] = 1000,
     target: Annotated[str | None, typer.Option(help="The column to be predicted.")] = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}; we recommend the first.")] = METHODS[0],
     epsilon: Annotated[float, typer.Option(help="The privacy budget.")] = 1.0,
@@ -70,6 +88,11 @@ def synthesize(
     only: OnlyOption = None,
     person: PersonOption = None,
     rows_per_person: RowsPerPersonOption = None,
+    order: OrderOption = None,
+    constant: ConstantOption = None,
+    child: ChildOption = None,
+    key: KeyOption = None,
+    child_out: ChildOutOption = None,
     rule: RuleOption = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
@@ -111,17 +134,15 @@ def synthesize(
     from understudy.release.preflight import table_sizes
     from understudy.release.spending import check_ledger_options, spending_of
     from understudy.tables import Schema, check_table_path
-    from understudy.tables.formats import with_text_options
-    from understudy.tables.mending import mended
     from understudy.tables.rules import parse_rules
 
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
     rules = parse_rules(rule or (), where="--rule")
-    data = with_text_options(data, separator, decimal, encoding)
     check_ledger_options(ledger, dataset)
     check_table_path(out)
     check_report(report)
+    under, person, out_rows = one_child(child, key, person, out, child_out)
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
     private = out.with_name(out.name + ".private") if workspace is None else workspace
     given = {"teachers": teachers, "iterations": iterations, "mode": mode}
@@ -130,14 +151,27 @@ def synthesize(
     entry = registry.get(method, "generator", "table")
     generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
     described = None if schema is None else Schema.read(schema)
-    owner, whose = _whose(generator, described, person, read_rows(rows_per_person))
-    table, described = read_chosen(
-        data, described, target, drop, only, public_sample, strict=strict, person=whose.get("person")
+    owner, whose = _whose(
+        generator,
+        described,
+        person,
+        read_rows(rows_per_person),
+        order,
+        listed_names(constant),
+        linked=under is not None,
     )
-    sizes = with_records(generator, delta, table_sizes(table.frame, described, target), table.frame, owner)
+    table, below, described = read_tables(
+        data, under, described, target, (drop, only, public_sample), (separator, decimal, encoding),
+        strict=strict, person=whose.get("person"),
+    )  # fmt: skip
+    sizes = with_records(
+        generator, delta, table_sizes(table.frame, described, target), table.frame, owner, linked=below is not None
+    )
     if look_ahead(entry, generator, sizes, dry_run, as_json):
         return
     _ask(generator, table.frame, owner, yes or as_json)
+    if strict and owner is not None and owner.order is not None:
+        left_out_of(table, below, owner, described, strict=True)
     held = None
     if check is not None:
         frame, held = hold_out(
@@ -154,15 +188,16 @@ def synthesize(
         checking = None if check is None or held is None else Check(*held, run.budget, check, owner)
         with progress_bar(method, not as_json) as tell:
             generator.fit(
-                table.frame,
+                table.frame if below is None else below.frame,
                 target,
                 described,
                 budget=run.budget if generator.keeps_a_budget else None,
                 workspace=kept,
                 resume=resume,
-                typed=table.typed,
+                typed=table.typed and (below is None or below.typed),
                 check=checking,
                 **whose,
+                parent=None if below is None else table.frame,
                 rules=rules,
                 progress=lambda at: tell(
                     at.iteration, at.iterations, f"{at.iteration / at.iterations:.0%} of the answers that are paid for"
@@ -171,7 +206,7 @@ def synthesize(
         tell_verdict(generator, as_json)
         run.still_ours()
         generator.save(folder)
-        drawn = generator.sample_to(out, rows, random_state=seed)
+        drawn = generator.sample_to(out, rows, random_state=seed, child=out_rows)
         run.certificate, run.interrupted = generator.certificate_, generator.interrupted_
     if ours and not generator.interrupted_:
         _remove(private)
@@ -179,12 +214,13 @@ def synthesize(
     _report(
         generator,
         out,
+        out_rows,
         rows,
         folder,
         private,
-        drawn.drawn_again,
-        mended(table, generator.schema_, generator.certificate_.body["release"].get("not_learnt", ())),
-        _beyond(table.frame, owner, generator.certificate_.body["release"]),
+        drawn,
+        mended_tables(table, below, generator),
+        left_out_of(table, below, _taken(owner, generator), described),
         as_json,
     )
 
@@ -193,7 +229,9 @@ def synthesize(
 def sample(
     release: Annotated[Path, typer.Argument(help="The release folder that `synthesize` made.")],
     out: Annotated[Path, typer.Option(help="File for the rows: .csv, .csv.gz, .parquet or .feather.")],
-    rows: Annotated[int, typer.Option(help="How many rows; any number is free.")] = 1000,
+    rows: Annotated[
+        int, typer.Option(help="How many rows, or persons where whole ones are drawn; any number is free.")
+    ] = 1000,
     condition: Annotated[
         list[str] | None,
         typer.Option(help="Only rows with COLUMN=VALUE, or 'age >= 65', as a rule is written; may be repeated."),
@@ -202,6 +240,7 @@ def sample(
         float, typer.Option(help="0: classes as common as released; 1: all alike; between: rare ones more often.")
     ] = 0.0,
     seed: Annotated[int | None, typer.Option(help="Makes the rows repeatable.")] = None,
+    child_out: ChildOutOption = None,
     as_json: Json = False,
 ) -> None:
     """Draw synthetic rows from a release. Spends nothing."""
@@ -214,23 +253,36 @@ def sample(
     plain = [text for text in condition or [] if _is_plain(text)]
     conditions = dict(_condition(text, generator.schema_) for text in plain)
     where = [text for text in condition or [] if text not in plain]
-    more = {"balance": balance} if balance else {}
+    more: dict[str, Any] = {"balance": balance} if balance else {}
+    visits = getattr(generator, "visits_", None)
+    under = child_path(out, child_out, linked=visits is not None and visits.linked)
+    more |= {} if under is None else {"child": under}
     drawn = generator.sample_to(out, rows, conditions, seed, where=where, **more)
     epsilon = generator.certificate_.epsilon
     if as_json:
-        result = {"out": str(out), "rows": rows, "epsilon": epsilon, "delta": generator.certificate_.delta}
+        result = {
+            **_written(visits, out, under, rows, drawn),
+            "epsilon": epsilon,
+            "delta": generator.certificate_.delta,
+        }
         print_json({**result, "drawn_again": drawn.drawn_again})
     else:
-        typer.echo(f"Wrote {rows:,} rows to {out}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
+        what = f"{rows:,} rows" if visits is None else f"{rows:,} persons with {drawn.rows:,} rows"
+        places = str(out) if under is None else f"{out} and {under}"
+        typer.echo(f"Wrote {what} to {places}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
         _tell_rules(generator, drawn.drawn_again)
 
 
 def _whose(
-    generator: Any, schema: Schema | None, person: str | None, rows: int | str | None
-) -> tuple[Person | None, dict[str, Any]]:
+    generator: Any, schema: Schema | None, person: str | None, rows: int | str | None, order: str | None, constant: list[str],
+    *, linked: bool,
+) -> tuple[Person | None, dict[str, Any]]:  # fmt: skip
     """Whose rows are protected together, and how that is said to `fit`."""
-    owner = generator.whose(schema, person, rows)
-    return owner, {} if owner is None else {"person": owner.column, "rows_per_person": owner.rows}
+    owner = generator.in_order(generator.whose(schema, person, rows), order, constant, linked=linked)
+    if owner is None:
+        return None, {}
+    said: dict[str, Any] = {"person": owner.column, "rows_per_person": owner.rows}
+    return owner, said if owner.order is None else {**said, "order": owner.order, "constant": owner.constant}
 
 
 def _ask(generator: Any, frame: pd.DataFrame, owner: Person | None, yes: bool) -> None:
@@ -238,13 +290,18 @@ def _ask(generator: Any, frame: pd.DataFrame, owner: Person | None, yes: bool) -
         ask_about_persons(frame, generator.method, yes)
 
 
-def _beyond(frame: pd.DataFrame, owner: Person | None, release: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Private, for the owner's eyes: rows beyond those that are taken of a person, and rows of nobody."""
+def _written(visits: Any, out: Path, child: Path | None, rows: int, drawn: Any) -> dict[str, Any]:
+    """What was written where; of a release that draws whole persons how many there are, and how many rows they have."""
+    places = {"out": str(out)} if child is None else {"out": str(out), "child_out": str(child)}
+    return {**places, "rows": rows} if visits is None else {**places, "persons": rows, "rows": drawn.rows}
+
+
+def _taken(owner: Person | None, generator: Any) -> Person | None:
+    """Whose rows were taken, and how many of them: that may have been looked at."""
     from dataclasses import replace
 
-    from understudy.tables.persons import left_out
-
-    return None if owner is None else left_out(frame, replace(owner, rows=release["rows_per_person"]))
+    release = generator.certificate_.body["release"]
+    return None if owner is None else replace(owner, rows=release["rows_per_person"])
 
 
 def _remove(private: Path) -> None:
@@ -285,17 +342,17 @@ def _condition(text: str, schema: Any) -> tuple[str, Any]:
 
 
 def _report(
-    generator: Any, out: Path, rows: int, folder: Path, private: Path, drawn_again: float, unfit: Mended,
-    beyond: tuple[int, int] | None, as_json: bool,
+    generator: Any, out: Path, child: Path | None, rows: int, folder: Path, private: Path, drawn: Drawn, unfit: Mended,
+    beyond: dict[str, int] | None, as_json: bool,
 ) -> None:  # fmt: skip
+    drawn_again, visits = drawn.drawn_again, generator.visits_
     certificate = generator.certificate_
     summary = {
         "method": generator.method,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "unit": certificate.body["unit"],
-        "rows": rows,
-        "out": str(out),
+        **_written(visits, out, child, rows, drawn),
         "release": str(folder),
         "certificate": str(folder / "certificate.json"),
         "iterations": certificate.body["release"].get("iterations_done"),
@@ -310,10 +367,13 @@ def _report(
     if as_json:
         private_facts: dict[str, Any] = {"mended": unfit.to_dict()}
         if beyond is not None:
-            private_facts["left_out"] = {"beyond_rows_per_person": beyond[0], "without_person": beyond[1]}
+            private_facts["left_out"] = beyond
         print_json({**summary, **judged, "private_to_the_data_holder": private_facts})
         return
-    print_table(f"{generator.method}: {rows:,} synthetic rows", ["what", "value"], [[k, v] for k, v in summary.items()])
+    what = "rows" if visits is None else "persons"
+    print_table(
+        f"{generator.method}: {rows:,} synthetic {what}", ["what", "value"], [[k, v] for k, v in summary.items()]
+    )
     if generator.interrupted_:
         typer.echo(
             f"Stopped by you. What was made so far is released and paid for; `--resume` with other --out and "
@@ -327,5 +387,4 @@ def _report(
     _tell_rules(generator, drawn_again)
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)
-    words = ("rows are beyond those taken of their person", "rows name no person and were left out")
-    tell_owner(*unfit.sentences(), *(f"{n} {text}" for n, text in zip(beyond or (0, 0), words, strict=True) if n))
+    tell_owner(*unfit.sentences(), *(f"{n} {WORDS[why]}" for why, n in (beyond or {}).items() if n))

@@ -7,7 +7,7 @@ method fixes its noise from what is left of the budget and charges before it dra
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -27,6 +27,8 @@ from understudy.release.person_rows import PersonRows, without_rows
 from understudy.release.sampling import Drawn, stream, write_stream
 from understudy.release.spending import spending_of
 from understudy.release.verdict import Verdict
+from understudy.release.visits import check_owned
+from understudy.release.whole_persons import DrawnPersons, flat, stream_persons, write_persons
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
 from understudy.tables.io import Table, as_frame
@@ -36,6 +38,7 @@ from understudy.tables.rules import Rule, parse_rules
 from understudy.tables.rules.rulebook import Rulebook, refuse_contradictions
 from understudy.tables.rules.taking_in import RuledTable, prepare
 from understudy.tables.schema import SchemaLike
+from understudy.tables.visits import Visits
 
 # So many synthetic rows are shown to a check.
 CHECK_ROWS = 5000
@@ -88,6 +91,8 @@ class TableGenerator(Estimator):
     kind: ClassVar[str] = "generator"
     buys_coordinates: ClassVar[bool] = False
     """Whether `learn` buys what the schema does not say together with the rest of its look."""
+    takes_order: ClassVar[bool] = False
+    """Whether `learn` can take a person's rows in their order, and draw whole persons again."""
     schema_epsilon_share: float
     rules_: Rulebook | None = None
     """How drawn rows are finished, where there are rules; the model is then one of the table as `rules_.learnt` says."""
@@ -125,6 +130,9 @@ class TableGenerator(Estimator):
         check: HeldOutCheck | None = None,
         person: str | None = None,
         rows_per_person: int | str | None = None,
+        order: str | None = None,
+        constant: Sequence[str] = (),
+        parent: Table | None = None,
         rules: Sequence[str | Rule] = (),
     ) -> Self:
         """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
@@ -141,12 +149,16 @@ class TableGenerator(Estimator):
         about every row, beside those of the schema: every row that is drawn fulfils them.
         `person` names the column that says whose a row is, where a person has several: then the promise is for one person with
         all of their rows, of which at most `rows_per_person` are taken ("auto": chosen from a paid look). A schema may say both.
+        `order` names the column by which a person's rows stand in time, `constant` those that stay the same: then whole persons
+        are drawn. `parent` is a table of the persons themselves, one row each, with the same column `person`; `frame` holds
+        their rows then.
         """
         self._check_settings()
         said = parse_rules(rules)
         frame, target = with_labels(frame, target)
         schema = Schema.of(schema)
-        owner = self.whose(schema, person, rows_per_person)
+        owner = self.in_order(self.whose(schema, person, rows_per_person), order, constant, linked=parent is not None)
+        _refuse_with_order(owner, parent is not None, check, (*(() if schema is None else schema.rules), *said))
         if ledger is not None or dataset is not None:
             if budget is not None:
                 raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
@@ -159,7 +171,7 @@ class TableGenerator(Estimator):
                 self.fit(
                     frame, target, schema, budget=booked.budget, workspace=workspace, resume=resume, progress=progress,
                     checkpoint_seconds=checkpoint_seconds, typed=typed, strict=strict, rules=said, person=person,
-                    rows_per_person=rows_per_person,
+                    rows_per_person=rows_per_person, order=order, constant=constant, parent=parent,
                 )  # fmt: skip
                 booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
             return self
@@ -167,15 +179,15 @@ class TableGenerator(Estimator):
             raise InputError(
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
             )
-        persons, seed = None, self._seed()
+        persons, visits, seed = None, None, self._seed()
         if owner is not None and owner.rows == AUTO:
             owner, budget = self._with_rows(frame, target, schema, owner, budget, workspace)
         said = parse_rules((*(() if schema is None else schema.rules), *said))
         if owner is None:
             table, present, declared, goal = check_table(frame, target, schema, strict=strict)
         else:
-            table, declared, goal, persons = check_persons(
-                frame, target, schema, owner, seed, numbered=False, strict=strict
+            table, declared, goal, persons, visits = check_owned(
+                frame, target, schema, owner, seed, parent=parent, typed=typed, strict=strict
             )
             present = persons.present
         size = len(present) if persons is None else persons.number
@@ -184,14 +196,16 @@ class TableGenerator(Estimator):
         if book is not None:
             refuse_contradictions(book)
             table, declared = book.learnt_rows(table), book.learnt_schema
-        if persons is not None and self.takes_persons == "weighted":
+        if persons is not None and visits is None and self.takes_persons == "weighted":
             table, declared = with_number(table, declared, persons)
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget, size)
         files = self._workspace(table, declared, workspace, resume, said, owner, persons) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
         try:
-            rows = Intake(table, present, declared, goal, seed, paying, run, typed=typed, persons=persons)
+            rows = Intake(
+                table, present, declared, goal, seed, paying, run, typed=typed, persons=persons, visits=visits
+            )
             taken = rows if self.buys_coordinates else take_in(rows, share if self.private else 0.0)
             self.fit_intake(taken, check, book)
         except (InputError, BudgetExceeded):
@@ -225,6 +239,9 @@ class TableGenerator(Estimator):
         if rows.persons is not None:
             sizes = {"persons": len(rows), "rows_per_person": rows.persons.most}
             learnt = learnt._replace(facts={**learnt.facts, **sizes})
+        if rows.visits is not None and self.coordinates_ is not None:
+            learnt = learnt._replace(facts={**learnt.facts, "visits": rows.visits.to_dict()})
+            schema = without_rows(replace(schema, columns=rows.visits.written(self.coordinates_)))
         self._ready(learnt.model, learnt.facts, schema)
         facts = {**learnt.facts, **sizes, "schema_estimated": rows.estimated}
         if self.rules_ is not None:
@@ -245,7 +262,11 @@ class TableGenerator(Estimator):
                 learnt.budget or rows.budget,
                 self.kind,
                 facts,
-                [rows.assumed_public, *(["the rules, which the owner stated"] if self.rules_ is not None else [])],
+                [
+                    rows.assumed_public,
+                    *(["the rules, which the owner stated"] if self.rules_ is not None else []),
+                    *([] if rows.visits is None else [rows.visits.assumed_public]),
+                ],
                 sanitised=learnt.sanitised,
                 unsafe=learnt.unsafe,
                 schema=declared,
@@ -266,6 +287,30 @@ class TableGenerator(Estimator):
         table = as_frame(frame)
         paying = self._budget(budget, count_persons(table, owner))
         return with_rows(table, owner, paying), paying
+
+    def in_order(
+        self, person: Person | None, order: str | None, constant: Sequence[str], *, linked: bool = False
+    ) -> Person | None:
+        """Whose rows stand in which order, from the arguments or the schema; what cannot be kept is refused."""
+        if isinstance(constant, str):
+            raise InputError(f"`constant` (={constant!r}) must be a list of names.")
+        if person is None:
+            if order is not None or constant or linked:
+                raise InputError(
+                    "`order`, `constant` and `parent` (--order, --constant, --child) go with `person` and `rows_per_person`: whose a "
+                    "row is, and how many of one person are taken at most."
+                )
+            return None
+        if linked and constant:
+            raise InputError("`constant` is what the table of persons holds, where there is one: leave it out.")
+        if order is not None or constant:
+            person = replace(person, order=order or person.order, constant=tuple(constant) or person.constant)
+        if (person.order is not None or linked) and not self.takes_order:
+            raise InputError(
+                f"method {self.method!r} draws row by row, and not yet persons with their rows in an order. Nothing was spent. Use the "
+                "method moments; or leave the order out."
+            )
+        return replace(person, constant=()) if linked else person
 
     def _workspace(
         self,
@@ -313,10 +358,43 @@ class TableGenerator(Estimator):
         """`n` synthetic rows, all of which fit the schema and its rules; with `conditions` such that fulfil them. Free.
 
         A condition is a value, a range as a tuple `(30, 40)`, several values as a list, or a function from the column to
-        truth values. `where` says more in the words of rules: `age >= 65 and ward in ("A", "B")`.
+        truth values. `where` says more in the words of rules: `age >= 65 and ward in ("A", "B")`. Of a release whose rows stand
+        in an order `n` is a number of persons: all of their rows come, and conditions are on what stays the same for a person.
         """
+        if (visits := self.visits_) is not None:
+            found = list(self._persons(visits, n, conditions, random_state, where, None, how))
+            flats = [flat(part, self.schema_, visits) for part in found]
+            return flats[0] if len(flats) == 1 else pd.concat(flats, ignore_index=True)
         parts = list(stream(self._rows(**how), self.schema_, n, conditions, random_state, self.rules_, where))
         return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+    def sample_tables(
+        self,
+        n: int,
+        conditions: Mapping[str, Any] | None = None,
+        random_state: int | None = None,
+        *,
+        where: str | Sequence[str] = (),
+        **how: Any,
+    ) -> DrawnPersons:
+        """`n` synthetic persons, one row each, and their rows: as two tables that a new id joins. Free."""
+        if (visits := self.visits_) is None:
+            raise InputError("this release was not learnt from persons with their rows in an order: use `sample`.")
+        parts = list(self._persons(visits, n, conditions, random_state, where, None, how))
+        return DrawnPersons(*(pd.concat(tables, ignore_index=True) for tables in zip(*parts, strict=True)))
+
+    @property
+    def visits_(self) -> Visits | None:
+        """How rows of a person follow one another, where they were learnt so: then whole persons are drawn."""
+        self._check_fitted()
+        said = self.facts_.get("visits")
+        return None if said is None else Visits.from_dict(said)
+
+    def _persons(
+        self, visits: Visits, n: int, conditions: Any, seed: int | None, where: Any, tally: Drawn | None, how: Any
+    ) -> Iterator[DrawnPersons]:
+        model: Any = self._drawing(**how)
+        return stream_persons(model, self.schema_, visits, n, conditions, seed, where, tally)
 
     def sample_to(
         self,
@@ -326,9 +404,21 @@ class TableGenerator(Estimator):
         random_state: int | None = None,
         *,
         where: str | Sequence[str] = (),
+        child: str | Path | None = None,
         **how: Any,
     ) -> Drawn:
-        """Write `n` synthetic rows to a table file, however many they are; says how many had to be drawn for it."""
+        """Write `n` synthetic rows to a table file, however many they are; says how many had to be drawn for it.
+
+        Of a release whose rows stand in an order `n` is a number of persons; with `child` who they are goes into the one file
+        and their rows into the other.
+        """
+        if (visits := self.visits_) is not None:
+            tally = Drawn()
+            parts = self._persons(visits, n, conditions, random_state, where, tally, how)
+            write_persons(parts, self.schema_, visits, path, child)
+            return tally
+        if child is not None:
+            raise InputError("this release was not learnt from persons with their rows in an order: leave `child` out.")
         return write_stream(self._rows(**how), self.schema_, path, n, conditions, random_state, self.rules_, where)
 
     def _rows(self, **how: Any) -> TableModel:
@@ -386,3 +476,16 @@ class TableGenerator(Estimator):
                 "the schema and the description of the columns differ: the release is damaged. Copy it again."
             )
         self._ready(self.restore(bundle.arrays, learnt, facts), facts, bundle.schema)
+
+
+def _refuse_with_order(owner: Person | None, linked: bool, check: HeldOutCheck | None, rules: Sequence[Rule]) -> None:
+    """What does not go with whole persons in their order, before anything is spent."""
+    if owner is None or (owner.order is None and not linked):
+        return
+    for what, given in {
+        "a check on held-out rows": check is not None,
+        "rules": bool(rules),
+        "`auto` rows of a person": owner.rows == AUTO,
+    }.items():
+        if given:
+            raise InputError(f"{what} and persons with their rows in an order do not go together yet: leave one out.")

@@ -28,6 +28,7 @@ from understudy.tables.coordinates import (
 from understudy.tables.io import PrivateTable, Table, as_frame, column_of, read_private
 from understudy.tables.persons import ROWS, Person, Persons, gather, id_column, refuse_person
 from understudy.tables.schema import SchemaLike
+from understudy.tables.visits import Visits
 from understudy.tables.written import as_read
 
 
@@ -52,6 +53,8 @@ class Intake:
     typed: bool = True
     persons: Persons | None = None
     """Whose each row of `frame` is, where a record is a person; then the length is the number of persons."""
+    visits: Visits | None = None
+    """How rows of a person follow one another, where they do: then they stand by person and in their order."""
 
     def __len__(self) -> int:
         return len(self.present) if self.persons is None else self.persons.number

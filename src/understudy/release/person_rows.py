@@ -16,6 +16,7 @@ import pandas as pd
 
 from understudy.tables import Schema
 from understudy.tables.persons import ROWS
+from understudy.tables.visits import MADE
 
 if TYPE_CHECKING:
     from understudy.release.generator import TableModel
@@ -28,7 +29,7 @@ def without_rows(schema: Schema) -> Schema:
     """The schema of what is written: how many rows a person has was a column only while it was learnt."""
     if ROWS not in schema:
         return schema
-    return replace(schema, columns=tuple(column for column in schema if column.name != ROWS))
+    return replace(schema, columns=tuple(column for column in schema if column.name not in MADE))
 
 
 @dataclass(frozen=True)

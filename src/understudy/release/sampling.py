@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,45 +56,74 @@ def stream(
     tally: Drawn | None = None,
 ) -> Iterator[pd.DataFrame]:
     """Frames of together `n` rows; conditions are checked before the first. `where` says conditions as rules are said."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InputError(f"`n` (={n!r}) must be a whole number of rows, at least 1.")
-    wanted = dict(conditions or {})
-    check_conditions(wanted, schema)
-    said = parse_rules([where] if isinstance(where, str) else where, where="condition")
-    for rule in said:
-        for name in rule.columns:
-            schema[name]
-    columns = {column.name: column for column in schema}
-    check_sorts(said, {name: column_sort(column) for name, column in columns.items()})
-    check_values(said, columns)
-    return _stream(model, schema, int(n), wanted, said, np.random.default_rng(random_state), rules, tally or Drawn())
+    asked = AskedFor.of(schema, n, conditions, where)
+    return _stream(model, schema, asked, np.random.default_rng(random_state), rules, tally or Drawn())
 
 
-def _exact(wanted: Mapping[str, Any], rules: Rulebook | None) -> dict[str, Any]:
-    """The conditions that name one value: a model may draw towards these, if it is the column itself that it learnt."""
-    return {
-        name: value
-        for name, value in wanted.items()
-        if not (callable(value) or isinstance(value, tuple | list)) and (rules is None or name in rules.own)
-    }
+@dataclass(frozen=True)
+class AskedFor:
+    """How many are asked for, and which: `wanted` values of columns, and what is `said` of them as rules are."""
+
+    n: int
+    wanted: dict[str, Any]
+    said: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, n: int, conditions: Mapping[str, Any] | None, where: str | Sequence[str]) -> AskedFor:
+        """Checked against the schema: refused where it has no such column or value."""
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"`n` (={n!r}) must be a whole number of rows, at least 1.")
+        wanted = dict(conditions or {})
+        check_conditions(wanted, schema)
+        said = parse_rules([where] if isinstance(where, str) else where, where="condition")
+        for rule in said:
+            for name in rule.columns:
+                schema[name]
+        columns = {column.name: column for column in schema}
+        check_sorts(said, {name: column_sort(column) for name, column in columns.items()})
+        check_values(said, columns)
+        return cls(int(n), wanted, tuple(said))
+
+    @property
+    def choosy(self) -> bool:
+        return bool(self.wanted or self.said)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are asked about."""
+        return [*self.wanted, *(name for rule in self.said for name in rule.columns)]
+
+    @property
+    def words(self) -> str:
+        return " and ".join([*([str(self.wanted)] if self.wanted else []), *(rule.short for rule in self.said)])
+
+    def exact(self, rules: Rulebook | None) -> dict[str, Any]:
+        """The conditions that name one value: a model may draw towards these, if it is the column itself that it learnt."""
+        return {
+            name: value
+            for name, value in self.wanted.items()
+            if not (callable(value) or isinstance(value, tuple | list)) and (rules is None or name in rules.own)
+        }
+
+    def holds(self, frame: pd.DataFrame, schema: Schema) -> np.ndarray:
+        """The rows that are asked for."""
+        return _fulfils(frame, self.wanted) & _holds(frame, self.said, schema)
 
 
 def _stream(
     model: TableModel,
     schema: Schema,
-    n: int,
-    wanted: dict[str, Any],
-    said: Sequence[Rule],
+    asked: AskedFor,
     rng: np.random.Generator,
     rules: Rulebook | None,
     tally: Drawn,
 ) -> Iterator[pd.DataFrame]:
-    choosy = bool(wanted or said)
+    n, choosy = asked.n, asked.choosy
     size = min(CHUNK, n if not choosy else max(1024, 2 * n))
     if rules is not None:  # one size throughout: a network is compiled for each
         size = min(CHUNK, max(1024, int(1.1 * size / max(rules.kept, 1 / _RULES_PATIENCE))))
     while tally.rows < n:
-        frame: Any = model.draw(size, _exact(wanted, rules), rng)
+        frame: Any = model.draw(size, asked.exact(rules), rng)
         tally.tried += size
         _check_whole(frame, schema, rules)
         if rules is None:
@@ -104,15 +133,14 @@ def _stream(
             tally.broken += size - len(frame)
             _refuse_hopeless(rules, kept, tally)
         if choosy:
-            frame = frame[_fulfils(frame, wanted) & _holds(frame, said, schema)].reset_index(drop=True)
+            frame = frame[asked.holds(frame, schema)].reset_index(drop=True)
         frame = with_aside(as_written(frame.head(n - tally.rows), schema), schema, tally.rows + 1)
         tally.rows += len(frame)
         if len(frame):
             yield frame
         if tally.tried - tally.broken > _PATIENCE * max(tally.rows, 100):
-            asked = " and ".join([*([str(wanted)] if wanted else []), *(rule.short for rule in said)])
             raise InputError(
-                f"condition {asked}: {tally.rows} of {tally.tried:,} generated rows fulfil it. This generator hardly makes "
+                f"condition {asked.words}: {tally.rows} of {tally.tried:,} generated rows fulfil it. This generator hardly makes "
                 "such rows; drop the condition or widen it."
             )
 
@@ -156,19 +184,31 @@ def write_stream(
     where: str | Sequence[str] = (),
 ) -> Drawn:
     """Write `n` rows to a table file, a chunk at a time: memory does not grow with their number."""
-    import pyarrow as pa
-
-    suffix = check_table_path(path)
+    check_table_path(path)
     tally = Drawn()
     frames = stream(model, schema, n, conditions, random_state, rules, where, tally)
     if n <= CHUNK:
         write_table(pd.concat(list(frames), ignore_index=True), path)
         return tally
+    with table_file(path) as add:
+        for frame in frames:
+            add(frame)
+    return tally
+
+
+@contextmanager
+def table_file(path: str | Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """A table file that takes one frame after the other; it is there when all of them are, or not at all."""
+    import pyarrow as pa
+
+    suffix = check_table_path(path)
     with whole_file(path) as temporary, ExitStack() as opened:
         writer: Any = None
         arrow: Any = None
         shown: Any = None
-        for frame in frames:
+
+        def add(frame: pd.DataFrame) -> None:
+            nonlocal writer, arrow, shown
             table = pa.Table.from_pandas(frame, preserve_index=False, schema=arrow)
             if writer is None:
                 arrow = table.schema
@@ -176,7 +216,8 @@ def write_stream(
                 writer = _writer(temporary, suffix, shown, opened)
             table = table if shown == arrow else table.cast(shown, safe=False)
             writer.write_table(table)
-    return tally
+
+        yield add
 
 
 def _writer(path: Path, suffix: str, schema: Any, opened: ExitStack) -> Any:

@@ -224,6 +224,7 @@ def _promise(releases: Sequence[Release]) -> dict[str, Any]:
         "yours": "rows, all of them," if PERSON in units else units[0],
         "persons": PERSON in units,
         "taken": _taken(releases),
+        "ordered": [r.facts["visits"] for r in releases if isinstance(r.facts.get("visits"), Mapping)],
         "neighbours": sorted({r.certificate.body["neighbours"] for r in releases}),
         "void": [shown(r.problem, 300) for r in broken],
         "none": math.isinf(epsilon),

@@ -39,14 +39,20 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Person:
-    """Public: the column that says whose a row is, and the most rows of one person that are taken, or `AUTO`."""
+    """Public: the column that says whose a row is, and the most rows of one person that are taken, or `AUTO`.
+
+    `order` names the column that says in which order a person's rows stand; `constant` those that stay the same in all of them.
+    """
 
     column: str
     rows: Any
+    order: str | None = None
+    constant: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
             raise InputError(f"person: `column` (={self.column!r}) must be the name of a column.")
+        self._check_order()
         if isinstance(self.rows, str) and self.rows == AUTO:
             return
         if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
@@ -56,17 +62,34 @@ class Person:
             )
         grid_of(self.rows)
 
+    def _check_order(self) -> None:
+        for name in (self.order, *self.constant):
+            if name is not None and (not isinstance(name, str) or not name):
+                raise InputError(f"person: {name!r} must be the name of a column.")
+            if name == self.column:
+                raise InputError(f"person: {name!r} says whose a row is, and is neither their order nor learnt.")
+        if self.constant and self.order is None:
+            raise InputError("person: `constant` goes with `order`: without it rows are drawn one by one.")
+
     @classmethod
     def of(cls, plain: object, *, where: str = "person") -> Person:
         """From plain values, as a schema file has them."""
-        if not isinstance(plain, Mapping) or set(plain) != {"column", "rows"}:
+        known = {"column", "rows", "order", "constant"}
+        if not isinstance(plain, Mapping) or not {"column", "rows"} <= set(plain) <= known:
             raise InputError(
-                f"{where}: write `person` as {{column: NAME, rows: K}}: whose a row is, and how many are taken."
+                f"{where}: write `person` as {{column: NAME, rows: K}}: whose a row is, and how many are taken; beside them "
+                "`order: NAME` and `constant: [NAMES]` may stand."
             )
-        return cls(plain["column"], plain["rows"])
+        constant = plain.get("constant", ())
+        if not isinstance(constant, list | tuple):
+            raise InputError(f"{where}: `constant` (={constant!r}) must be a list of names.")
+        return cls(plain["column"], plain["rows"], plain.get("order"), tuple(constant))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"column": self.column, "rows": self.rows}
+        plain: dict[str, Any] = {"column": self.column, "rows": self.rows}
+        if self.order is not None:
+            plain["order"] = self.order
+        return plain | ({"constant": list(self.constant)} if self.constant else {})
 
 
 @dataclass(frozen=True)
@@ -102,11 +125,14 @@ class Persons:
         return np.bincount(self.owner, minlength=self.number)[self.owner]
 
 
-def gather(ids: pd.Series, present: np.ndarray, person: Person, seed: int) -> tuple[np.ndarray, Persons]:
+def gather(
+    ids: pd.Series, present: np.ndarray, person: Person, seed: int, times: np.ndarray | None = None
+) -> tuple[np.ndarray, Persons]:
     """Private. Which of the rows that are present are taken, and whose they are.
 
     A row without an id is nobody's, and is left out. Of a person with more rows than `person.rows` those are taken whose draws
-    are the lowest; they follow from `seed`, the id and the place of a row among its person's.
+    are the lowest; they follow from `seed`, the id and the place of a row among its person's. Where `times` say in which order
+    rows stand, they come in that order, and the first are taken.
     """
     from understudy.tables.coordinates.chances import mixed
 
@@ -118,10 +144,10 @@ def gather(ids: pd.Series, present: np.ndarray, person: Person, seed: int) -> tu
     owner, keys = np.where(owner >= 0, numbers[owner], -1) if len(keys) else owner, keys[by_key]
     mine = present & (owner >= 0)
     places = np.flatnonzero(mine)
-    order = places[np.argsort(owner[places], kind="stable")]
+    order = places[np.lexsort((np.zeros(len(places)) if times is None else times[places], owner[places]))]
     rank = _ranks(owner[order])
     row_keys = mixed(keys[owner[order]] + mixed(rank.astype(np.uint64)))
-    lowest = np.lexsort((row_keys, owner[order]))
+    lowest = np.lexsort((row_keys if times is None else rank, owner[order]))
     taken = lowest[_ranks(owner[order][lowest]) < person.rows]
     taken = np.sort(taken)  # by person, then by place in the table
     return order[taken], Persons(len(names), person.rows, owner[order[taken]], row_keys[taken], keys)
@@ -149,6 +175,11 @@ def _persons(ids: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()]
     numbers, names = pd.factorize(np.array(texts, dtype=object))
     return np.append(numbers, -1)[places], np.asarray(names, dtype=object)
+
+
+def number_ids(ids: pd.Series) -> np.ndarray:
+    """Private. A number for each row's id, -1 where there is none; 3, 3.0 and "3" are the same."""
+    return _persons(ids.astype(object))[0]
 
 
 def refuse_person(person: Person | None, what: str) -> None:

@@ -113,7 +113,7 @@ class Axes:
     def cells(
         self, points: np.ndarray, mean: np.ndarray, spread: np.ndarray, quantiles: Quantiles | None
     ) -> np.ndarray:
-        """Cells from points of one class whose axes have these means and standard deviations.
+        """Cells from points of one class whose axes have these means (of all points, or of each) and standard deviations.
 
         An axis that stands for a choice is cut where a Gaussian of that mean and spread leaves the chance that the
         mean says above the cut: the chances come out right, and what goes together stays together. A number with a
@@ -124,19 +124,19 @@ class Axes:
             at = axis.start
             if axis.one_hot:
                 here = slice(at, axis.stop)
-                chosen = _over(points[:, here], mean[here], spread[here]).argmax(axis=1)
+                chosen = _over(points[:, here], mean[..., here], spread[here]).argmax(axis=1)
                 cells[:, number] = np.where(chosen == len(axis.column.labels), np.nan, chosen)
                 continue
             if axis.column.kind == "boolean":
-                chance = np.clip(np.clip(mean[at], 0, 1), 1e-6, 1 - 1e-6)
-                cells[:, number] = points[:, at] > mean[at] - spread[at] * special.ndtri(chance)
+                chance = np.clip(np.clip(mean[..., at], 0, 1), 1e-6, 1 - 1e-6)
+                cells[:, number] = points[:, at] > mean[..., at] - spread[at] * special.ndtri(chance)
             elif axis.ranked:
                 cells[:, number] = np.clip(np.rint(points[:, at] * axis.top), 0, axis.top)
             else:
                 cells[:, number] = self._number(axis, points[:, at], quantiles)
             if axis.missing is not None:
-                chance = np.clip(mean[axis.missing] / _ONE_HOT, 1e-6, 1 - 1e-6)
-                cut = mean[axis.missing] - spread[axis.missing] * special.ndtri(chance)
+                chance = np.clip(mean[..., axis.missing] / _ONE_HOT, 1e-6, 1 - 1e-6)
+                cut = mean[..., axis.missing] - spread[axis.missing] * special.ndtri(chance)
                 cells[points[:, axis.missing] > cut, number] = np.nan
         return cells
 
@@ -248,7 +248,7 @@ class Quantiles:
 def _over(points: np.ndarray, mean: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """How far each category's axis passes its cut, in standard deviations."""
     chance = np.clip(mean / _ONE_HOT, 1e-6, None)
-    chance = np.clip(chance / chance.sum(), 1e-6, 1 - 1e-6)
+    chance = np.clip(chance / chance.sum(axis=-1, keepdims=True), 1e-6, 1 - 1e-6)
     return (points - mean + spread * special.ndtri(chance)) / spread
 
 

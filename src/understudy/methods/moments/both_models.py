@@ -16,6 +16,7 @@ from understudy.errors import InputError
 from understudy.methods.moments.axes import Axes
 from understudy.methods.moments.evening import evenly
 from understudy.methods.moments.gaussian_model import GaussianModel
+from understudy.methods.moments.luck import Luck
 from understudy.methods.moments.margins import class_counts
 from understudy.methods.moments.plan import TablesPlan
 from understudy.methods.moments.tables_model import TablesModel
@@ -51,6 +52,25 @@ class BothModels:
             model, known = (self.tables, int(place[0])) if len(place) else (self.gaussian, int(c))
             cells[mine] = model.draw(len(mine), known, rng)[0]
         return cells, classes
+
+    def fill(
+        self, cells: np.ndarray, known: np.ndarray, classes: np.ndarray, whole: np.ndarray, luck: Luck
+    ) -> np.ndarray:
+        """As of both models; the lanes of luck are those of the one and then of the other."""
+        first, second = luck.split(len(self.tables.lanes))
+        made = cells.copy()
+        often = np.isin(classes, self.common)
+        if often.any():
+            place = np.searchsorted(self.common, classes[often])
+            made[often] = self.tables.fill(cells[often], known, place, whole, first.of(often))
+        if not often.all():
+            made[~often] = self.gaussian.fill(cells[~often], known, classes[~often], whole, second.of(~often))
+        return made
+
+    @property
+    def lanes(self) -> np.ndarray:
+        """The column of each lane of luck."""
+        return np.concatenate([self.tables.lanes, self.gaussian.lanes])
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What a bundle keeps."""

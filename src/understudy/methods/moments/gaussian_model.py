@@ -19,6 +19,7 @@ from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.axes import Axes, Axis, Quantiles
 from understudy.methods.moments.evening import FEWEST, evenly
 from understudy.methods.moments.evidence import gaussian_evidence
+from understudy.methods.moments.luck import Luck
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts
 from understudy.release.arrays import fitting
@@ -42,6 +43,9 @@ _ROUNDS = 3
 _SPREAD_ROWS = 1000
 # So many rows of its own tell the model where its points lie.
 _RANKED_ROWS = 40_000
+# So many rows of its own tell the model how axes go together; axes that are all but the same are kept apart by this ridge.
+_CONDITIONAL_ROWS = 20_000
+_RIDGE = 1e-4
 # A class with fewer rows than this many standard deviations of the noise on their number is not told apart.
 _STANDS_OUT = 1.5
 # Deviations are looked at in tables of so many rows for one of the noise multiplier, or of so many axes and fewer rows.
@@ -149,6 +153,57 @@ class GaussianModel:
         if wanted is None and n >= FEWEST and self.shares is not None:
             cells = self.axes.evened(cells, points, self.shares, self.quantiles, rng)
         return cells, classes
+
+    def fill(
+        self, cells: np.ndarray, known: np.ndarray, classes: np.ndarray, whole: np.ndarray, luck: Luck
+    ) -> np.ndarray:
+        """Cells with the columns that are not `known` drawn anew given the others and the class; those of `whole` are not missing.
+
+        Given some axes the others of a Gaussian have a mean that is linear in them, and a spread that is not moved by them. A lane
+        of `luck` is an axis.
+        """
+        points = self.axes.points(cells, luck.rng)
+        given = np.zeros(self.axes.width, dtype=bool)
+        for at, axis in enumerate(self.axes.axes):
+            given[axis.start : axis.stop] = known[at]
+            if whole[at] and axis.missing is not None:
+                given[axis.missing], points[:, axis.missing] = True, 0.0
+        made = cells.copy()
+        for c in np.unique(classes):
+            mine = np.flatnonzero(classes == c)
+            slopes, factor, spread = self._conditional(int(c), given)
+            middle = points[mine].copy()
+            middle[:, ~given] = self.means[c][~given] + (middle[:, given] - self.means[c][given]) @ slopes
+            drawn = middle.copy()
+            drawn[:, ~given] += luck.normals[mine][:, ~given] @ factor
+            for at, axis in enumerate(self.axes.axes):
+                if whole[at] and axis.missing is not None:
+                    drawn[:, axis.missing] = -np.inf
+            found = self.axes.cells(drawn, middle, np.where(given, 1.0, spread), self.quantiles)
+            made[mine] = np.where(known, cells[mine], found)
+        return made
+
+    def _conditional(self, c: int, given: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the axes that are not `given`: their slopes on those that are, the root of what is left, and its spread on every axis.
+
+        The root is the symmetric one: each axis keeps nearest to its own lane of luck.
+        """
+        around = self.around(c, _CONDITIONAL_ROWS, np.random.default_rng(0))
+        shape = around.T @ around / len(around)
+        known = shape[np.ix_(given, given)]
+        known = known + _RIDGE * np.trace(known) / max(len(known), 1) * np.eye(len(known))
+        slopes = np.linalg.solve(known, shape[np.ix_(given, ~given)])
+        left = shape[np.ix_(~given, ~given)] - shape[np.ix_(~given, given)] @ slopes
+        values, vectors = np.linalg.eigh((left + left.T) / 2)
+        factor = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        spread = np.zeros(len(given))
+        spread[~given] = np.sqrt(np.maximum((factor**2).sum(axis=1), 1e-12))
+        return slopes, factor, spread
+
+    @property
+    def lanes(self) -> np.ndarray:
+        """The column of each lane of luck."""
+        return np.repeat(np.arange(len(self.axes.axes)), [axis.stop - axis.start for axis in self.axes.axes])
 
     def around(self, c: int, n: int, rng: np.random.Generator) -> np.ndarray:
         """Points of class `c` about its mean: directions from its shape, distances from its radii."""

@@ -21,14 +21,17 @@ from understudy.methods.moments.both_models import BothModels, common_classes
 from understudy.methods.moments.evidence import tables_evidence
 from understudy.methods.moments.gaussian_model import GaussianModel, look
 from understudy.methods.moments.label_model import Triples
+from understudy.methods.moments.lags import look_back
 from understudy.methods.moments.sampling import MomentsModel
 from understudy.methods.moments.space import buy
 from understudy.methods.moments.targets import Target, class_ratio, target_of
+from understudy.methods.moments.visits import VisitsModel
 from understudy.release.generator import Learnt, TableGenerator
 from understudy.release.intake import Intake
 from understudy.release.settings import Settings, one_of, or_none, positive, setting, share, truth, whole
 from understudy.release.verdict import Evidence, judge
 from understudy.tables import Schema
+from understudy.tables.visits import Visits
 
 # Less than this share of the rows in no class is not worth a word.
 _UNNAMED = 0.02
@@ -61,6 +64,7 @@ class MomentsGenerator(TableGenerator):
     method: ClassVar[str] = "moments"
     buys_coordinates: ClassVar[bool] = True
     takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "weighted"
+    takes_order: ClassVar[bool] = True
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))
@@ -80,8 +84,9 @@ class MomentsGenerator(TableGenerator):
         self._refuse_hopeless(rows)
         coordinates = rows.coordinates or buy(rows)
         bins = planning.number_bins(len(rows), rows.budget.epsilon, rows.budget.delta, self.target_bins)
-        goal = target_of(coordinates, bins)
         cells = coordinates.cells(rows.frame, rows.chances(7))
+        goal = target_of(coordinates, bins)
+        lags = None if rows.visits is None else look_back(rows, coordinates, cells)
         classes, n_classes = goal.classes(cells, rows.frame), goal.n_classes
         cells = cells[:, goal.kept]
         kind = self.model
@@ -104,7 +109,11 @@ class MomentsGenerator(TableGenerator):
         _warn_of_unnamed(evidence, goal, len(rows))
         lost = drowned.get("classes_in_the_noise", ())
         evidence = replace(evidence, target=rows.target, lost=lost, number=goal.edges is not None)
-        return Learnt(MomentsModel(model, goal), facts, coordinates=coordinates, verdict=judge(evidence))
+        made: MomentsModel | VisitsModel = MomentsModel(model, goal)
+        if rows.visits is not None and lags is not None:
+            made = VisitsModel.learn(made, rows.visits, lags, rows.seed)
+            facts["noise_on_pairs_of_rows"] = lags.sigma
+        return Learnt(made, facts, coordinates=coordinates, verdict=judge(evidence))
 
     def _refuse_hopeless(self, rows: Intake) -> None:
         """Refuse what would drown, from public sizes alone, before anything is spent."""
@@ -176,26 +185,36 @@ class MomentsGenerator(TableGenerator):
 
     # ---- the release ---------------------------------------------------------------------------------------------
 
-    def _drawing(self, *, balance: float = 0.0, **how: Any) -> MomentsModel:
+    def _drawing(self, *, balance: float = 0.0, **how: Any) -> MomentsModel | VisitsModel:
         """`balance` draws rare classes more often, for a classifier that is to find them: class c in proportion to
         its share to the power 1 - `balance`. Such rows no longer tell how common a class is.
         """
         model = super()._drawing(**how)
+        if isinstance(model, VisitsModel):
+            return replace(model, rows=model.rows.balanced(balance))
         assert isinstance(model, MomentsModel)
         return model.balanced(balance)
 
-    def restore(self, arrays: Mapping[str, np.ndarray], schema: Schema, facts: Mapping[str, Any]) -> MomentsModel:
+    def restore(
+        self, arrays: Mapping[str, np.ndarray], schema: Schema, facts: Mapping[str, Any]
+    ) -> MomentsModel | VisitsModel:
         if self.coordinates_ is None:
             raise InputError("the release does not describe its columns: it is damaged, or of an older understudy.")
         bins = facts.get("target_bins")
         if bins is not None and (isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 10_000):
             raise InputError(f"the release cuts its target into {bins!r} bins: it is damaged. Copy it again.")
-        goal = target_of(self.coordinates_, bins)
+        visits = facts.get("visits")
+        if visits is None:
+            return self._restored(arrays, facts, target_of(self.coordinates_, bins))
+        rows = self._restored(arrays, facts, target_of(self.coordinates_, bins))
+        return VisitsModel.from_arrays(arrays, rows, Visits.from_dict(visits))
+
+    def _restored(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any], goal: Target) -> MomentsModel:
         classes = goal.n_classes if goal.listed or goal.edges is not None else None
         if facts["model"] == "tables":
             bins = goal.features.bins(self.bins)
             return MomentsModel(tables_model.TablesModel.from_arrays(arrays, bins, classes), goal)
-        axes = Axes(goal.features.columns, self.coordinates_.rows)
+        axes = Axes(goal.features.columns, goal.coordinates.rows)
         if facts["model"] == "both":
             both = BothModels.from_arrays(arrays, goal.features.bins(self.bins), axes, classes)
             return MomentsModel(both, goal)

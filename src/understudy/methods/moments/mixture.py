@@ -59,6 +59,46 @@ class Mixture:
             codes[:, j] = np.minimum((picked[:, None] > upto[component]).sum(axis=1), size - 1)
         return codes
 
+    def fill(
+        self,
+        codes: np.ndarray,
+        known: np.ndarray,
+        classes: np.ndarray,
+        barred: np.ndarray,
+        ranks: np.ndarray,
+        rank: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Codes with those of the columns that are not `known` drawn anew given the others, exactly: a component from its
+        chance given what is known, then each column from it. Of D codes none of the `barred` comes up, which is known too.
+
+        What is drawn has the uniform rank `rank` among the components, and the `ranks` (rows x columns) among a column's codes; with
+        the codes come the ranks within them.
+        """
+        places = np.flatnonzero(known)
+        logs = np.log(np.maximum(self.chances, 1e-12))
+        joint = np.log(np.maximum(self.weights, 1e-12))[classes]
+        starts = self.starts
+        for j in places:
+            joint = joint + logs[:, starts[j] + codes[:, j]].T
+        for j in np.flatnonzero(~known):
+            here = slice(starts[j], starts[j + 1])
+            if barred[here].any():
+                open_ = self.chances[:, here] @ ~barred[here]
+                joint = joint + np.log(np.maximum(open_ / np.maximum(self.chances[:, here].sum(axis=1), 1e-12), 1e-12))
+        upto = np.cumsum(np.exp(joint - joint.max(axis=1, keepdims=True)), axis=1)
+        component = np.minimum((rank[:, None] * upto[:, -1:] > upto).sum(axis=1), len(self.chances) - 1)
+        chances = np.where(barred, 0.0, self.chances + 1e-12)
+        found, within = codes.copy(), ranks.copy()
+        rows = np.arange(len(codes))
+        for j in np.flatnonzero(~known):
+            each = chances[:, starts[j] : starts[j + 1]][component]
+            here = np.cumsum(each, axis=1)
+            picked = ranks[:, j] * here[:, -1]
+            found[:, j] = np.minimum((picked[:, None] > here).sum(axis=1), self.sizes[j] - 1)
+            own = each[rows, found[:, j]]
+            within[:, j] = np.clip(1 - (here[rows, found[:, j]] - picked) / np.maximum(own, 1e-300), 0.0, 1.0 - 1e-12)
+        return found, within
+
     def posterior(self, codes: np.ndarray, ratio: np.ndarray) -> np.ndarray:
         """The chance of each class given the codes, rows x classes."""
         logs = np.log(np.maximum(self.chances, 1e-12)).astype(np.float32)

@@ -40,16 +40,28 @@ class Relations:
     order: np.ndarray
     sizes: tuple[int, ...]
 
-    def mended(self, codes: np.ndarray, mixture: Mixture, share: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def mended(
+        self,
+        codes: np.ndarray,
+        mixture: Mixture,
+        share: np.ndarray,
+        rng: np.random.Generator,
+        known: np.ndarray | None = None,
+        barred: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Codes that keep the rules: a value that breaks one is drawn anew from those that keep all of them.
 
-        `share` are the components' shares in all rows. Where nothing keeps all rules, those of the first column do.
+        `share` are the components' shares in all rows. Where nothing keeps all rules, those of the first column do. Columns that
+        are `known` stay as they are, and rule the others; codes that are `barred` are not drawn.
         """
+        order = self.order if known is None else self.order[np.argsort(~known[self.order], kind="stable")]
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
         logs, codes = np.log(np.maximum(mixture.chances, 1e-12)), codes.copy()
-        for place, child in enumerate(self.order):
+        for place, child in enumerate(order):
+            if known is not None and known[child]:
+                continue
             here = slice(starts[child], starts[child + 1])
-            ruling = [p for p in self.order[:place] if not self.allowed[starts[p] : starts[p + 1], here].all()]
+            ruling = [p for p in order[:place] if not self.allowed[starts[p] : starts[p + 1], here].all()]
             parents = np.array(ruling[:_PARENTS], dtype=np.int64)
             value = codes[:, child] + starts[child]
             broken = np.zeros(len(codes), dtype=bool)
@@ -59,6 +71,8 @@ class Relations:
                 continue
             lines = codes[broken][:, parents] + starts[parents]
             may = self.allowed[lines[:, 0], here]
+            if barred is not None:
+                may = np.where((may & ~barred[here]).any(axis=1, keepdims=True), may & ~barred[here], ~barred[here])
             joint = np.log(np.maximum(share, 1e-12)) + logs[:, lines[:, 0]].T
             for line in lines.T[1:]:
                 both = may & self.allowed[line, here]

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
+from understudy.methods.moments.luck import Luck
 from understudy.methods.moments.targets import Target
 
 
@@ -19,6 +20,11 @@ class CellModel(Protocol):
     @property
     def ratio(self) -> np.ndarray: ...
     def draw(self, n: int, wanted: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]: ...
+    def fill(
+        self, cells: np.ndarray, known: np.ndarray, classes: np.ndarray, whole: np.ndarray, luck: Luck
+    ) -> np.ndarray: ...
+    @property
+    def lanes(self) -> np.ndarray: ...
     def arrays(self) -> dict[str, np.ndarray]: ...
 
 
@@ -43,10 +49,11 @@ class MomentsModel:
         given = self.target.class_of(wanted)
         if self.balance and given is not None:
             raise InputError("the condition names a class already: leave `balance` out.")
-        cells, classes = self._cells(n, given, rng)
+        cells, classes = self.cells(n, given, rng)
         return self.target.attach(self.target.features.frame(cells), classes, rng)
 
-    def _cells(self, n: int, given: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def cells(self, n: int, given: int | None, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """`n` rows of cells and their classes; all of class `given` if one is."""
         if not self.balance:
             return self.model.draw(n, given, rng)
         share = self.model.ratio ** (1 - self.balance)

@@ -15,6 +15,7 @@ from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates, Described, Known, Plan, declared, known_columns, plan_at
 from understudy.tables.coordinates.known import ORDERED
 from understudy.tables.coordinates.plan import DELTA_SHARE
+from understudy.tables.visits import GAP
 
 # The parts of the precision that coordinates take: those of the features, and those of a target that nobody declared.
 SHARE = 0.07
@@ -51,8 +52,9 @@ def buy(rows: Intake, *, counted: bool = False) -> Coordinates:
 
 
 def _by_itself(column: Known, counted: bool) -> bool:
-    """Whether it is a target that is looked at first: its classes, or bins of a number, are what the look goes by."""
-    return column.target and (counted or not column.settled)
+    """Whether it is looked at first: a target's classes, or bins of a number, are what the look goes by; and the time between two
+    rows of a person has no bounds that anybody knows, and few rows that tell it."""
+    return column.name == GAP or (column.target and (counted or not column.settled))
 
 
 def target_share(rows: int, noise: float) -> float:

@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy import special
 
 from understudy.errors import InputError
 from understudy.methods.moments.evening import FEWEST, counts_of, evenly, moved
 from understudy.methods.moments.label_model import LabelModel, Triples, fit_label_model, halves, signs
+from understudy.methods.moments.luck import Luck
 from understudy.methods.moments.margins import class_counts, likely_counts
 from understudy.methods.moments.mixture import Mixture, fit_mixture
 from understudy.methods.moments.plan import TablesPlan
@@ -59,6 +61,33 @@ class TablesModel:
             codes = self._given(n, wanted, rng)
             classes = np.full(n, wanted)
         return self.bins.decode(codes, rng), classes
+
+    def fill(
+        self,
+        cells: np.ndarray,
+        known: np.ndarray,
+        classes: np.ndarray,
+        whole: np.ndarray,
+        luck: Luck,
+    ) -> np.ndarray:
+        """Cells with the columns that are not `known` drawn anew given the others and the class; those of `whole` are not missing.
+
+        A lane of `luck` is a column: what is drawn has its rank.
+        """
+        ends = np.cumsum(self.bins.sizes) - 1
+        barred = np.zeros(ends[-1] + 1, dtype=bool)
+        barred[ends[whole & np.array([column.nullable for column in self.bins.columns])]] = True
+        start = self.bins.encode(cells).astype(np.int64)
+        codes, within = self.mixture.fill(start, known, classes, barred, special.ndtr(luck.normals), luck.uniform)
+        if self.relations is not None:
+            share = self.ratio @ self.mixture.weights
+            codes = self.relations.mended(codes, self.mixture, share, luck.rng, known, barred)
+        return np.where(known, cells, self.bins.decode(codes, luck.rng, within))
+
+    @property
+    def lanes(self) -> np.ndarray:
+        """The column of each lane of luck."""
+        return np.arange(len(self.bins.sizes))
 
     def _given(self, n: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
         """Codes of one class: the mixture's, picked anew by how much likelier the label model finds them."""

@@ -45,13 +45,14 @@ class Bins:
             codes[:, place] = np.where(missing, size - 1, values)
         return codes
 
-    def decode(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Cells drawn within the bins as the marginals are spread, NaN where the value is missing."""
+    def decode(self, codes: np.ndarray, rng: np.random.Generator, ranks: np.ndarray | None = None) -> np.ndarray:
+        """Cells drawn within the bins as the marginals are spread, NaN where the value is missing; with `ranks` those of such ranks."""
         cells = codes.astype(np.float64)
         for place, (column, edges, size) in enumerate(zip(self.columns, self.edges, self.sizes, strict=True)):
             if edges is not None:
                 at = np.minimum(codes[:, place], len(edges) - 2)
-                cells[:, place] = column.marginal.draw(edges[at], edges[at + 1], rng)
+                chosen = rng.random(len(codes)) if ranks is None else ranks[:, place]
+                cells[:, place] = column.marginal.places_between(edges[at], edges[at + 1], chosen)
             if column.nullable:
                 cells[codes[:, place] == size - 1, place] = np.nan
         return cells

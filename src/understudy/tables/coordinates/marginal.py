@@ -97,5 +97,9 @@ class Marginal:
 
     def draw(self, low: np.ndarray, high: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Places between edges `low` and `high`, spread as the mass is."""
+        return self.places_between(low, high, rng.random(len(low)))
+
+    def places_between(self, low: np.ndarray, high: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+        """The places that have these uniform ranks among those between edges `low` and `high`."""
         ends = np.interp(np.stack([low, high]), self.edges, self._running)
-        return self.places(ends[0] + rng.random(len(low)) * (ends[1] - ends[0]) * (1 - 1e-12))
+        return self.places(ends[0] + ranks * (ends[1] - ends[0]) * (1 - 1e-12))
