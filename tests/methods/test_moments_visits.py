@@ -205,7 +205,10 @@ def test_of_two_tables_what_has_no_person_is_left_out() -> None:
         ({"person": "pid", "rows_per_person": 4, "constant": ["age"]}, "`constant` goes with `order`"),
         ({"person": "pid", "rows_per_person": 4, "order": "date", "target": "date"}, "cannot be the target"),
         ({"person": "pid", "rows_per_person": 4, "order": "coin"}, "text by its type"),
-        ({"person": "pid", "rows_per_person": 4, "order": "date", "rules": ["age > 3"]}, "rules and persons with their rows in an order do not go"),
+        (
+            {"person": "pid", "rows_per_person": 4, "order": "date", "rules": ["age > 3"]},
+            "rules and persons with their rows in an order do not go",
+        ),
         ({"person": "pid", "rows_per_person": 4, "order": "date", "target": "nothing"}, "no column 'nothing'"),
     ],
 )

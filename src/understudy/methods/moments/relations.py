@@ -20,7 +20,7 @@ _CELL = 2.5
 _CODE = 4.0
 # A rule holds where at most this part of a code's rows lies elsewhere, two deviations of the noise added; or where at
 # most this part of all rows does, over the codes of a column that are looked at.
-_EXCEPTIONS = 0.05
+EXCEPTIONS = 0.05
 _ALL_EXCEPTIONS = 0.02
 # A column follows from another where that makes its table so much likelier (a logarithm) than what the mixture draws; a cell is taken
 # to have this chance there at least.
@@ -128,7 +128,7 @@ def find_relations(
             outside = 1 - support @ common / max(common.sum(), 1.0)
             elsewhere = counts[here] - (pooled[here, there] * support).sum(axis=1)
             doubt = 2 * np.sqrt(noise**2 * support.sum(axis=1) + deviation[here] ** 2)
-            kept = elsewhere + doubt <= _EXCEPTIONS * counts[here]
+            kept = elsewhere + doubt <= EXCEPTIONS * counts[here]
             looked = clear & (outside >= _SAYS) & support.any(axis=1)
             rows = counts[here][looked].sum()
             if elsewhere[looked].sum() + (doubt[looked] ** 2).sum() ** 0.5 <= _ALL_EXCEPTIONS * rows:
@@ -166,7 +166,7 @@ def _function(table: np.ndarray, counts: np.ndarray, joint: np.ndarray, noise: f
     alone = np.zeros(table.shape)
     alone[places] = held[:, 0]
     likelier = float(((table - drawn) ** 2 - (table - alone) ** 2).sum()) / (2 * noise**2) + float(chance[places].sum())
-    if counts.sum() - table[places].sum() > _EXCEPTIONS * total or likelier < _LIKELIER:
+    if counts.sum() - table[places].sum() > EXCEPTIONS * total or likelier < _LIKELIER:
         return nothing
     nothing[places] = True
     return nothing

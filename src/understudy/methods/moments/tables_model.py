@@ -18,7 +18,7 @@ from understudy.methods.moments.luck import Luck
 from understudy.methods.moments.margins import class_counts, likely_counts
 from understudy.methods.moments.mixture import Mixture, fit_mixture
 from understudy.methods.moments.plan import TablesPlan
-from understudy.methods.moments.relations import Relations, find_relations
+from understudy.methods.moments.relations import EXCEPTIONS, Relations, find_relations
 from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import Budget
 from understudy.release.arrays import fitting
@@ -54,7 +54,7 @@ class TablesModel:
         if wanted is None:
             classes = evenly(n, self.ratio, rng)
             component = self.mixture.components(classes, rng)
-            codes = self._evened(self._mended(self.mixture.codes(component, rng), rng), component, rng)
+            codes = self._evened(self._mended(self.mixture.codes(component, rng), classes, rng), component, rng)
             if self.labels is not None:
                 classes = self.labels.draw(codes, rng)
         else:
@@ -92,15 +92,20 @@ class TablesModel:
     def _given(self, n: int, wanted: int, rng: np.random.Generator) -> np.ndarray:
         """Codes of one class: the mixture's, picked anew by how much likelier the label model finds them."""
         if self.labels is None:
-            return self._mended(self.mixture.draw(np.full(n, wanted), rng), rng)
-        codes = self._mended(self.mixture.draw(np.full(n * _CANDIDATES, wanted), rng), rng)
+            return self._mended(self.mixture.draw(np.full(n, wanted), rng), np.full(n, wanted), rng)
+        asked = np.full(n * _CANDIDATES, wanted)
+        codes = self._mended(self.mixture.draw(asked, rng), asked, rng)
         weight = self.labels.chances(codes)[:, wanted] / self.mixture.posterior(codes, self.ratio)[:, wanted]
         return codes[rng.choice(len(codes), size=n, p=weight / weight.sum())]
 
-    def _mended(self, codes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        if self.relations is None:
+    def _mended(self, codes: np.ndarray, classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Codes that keep what most rows keep. A class that is no more common than a rule's exceptions may be all of them."""
+        common = self.ratio[classes] >= EXCEPTIONS
+        if self.relations is None or not common.any():
             return codes
-        return self.relations.mended(codes, self.mixture, self.ratio @ self.mixture.weights, rng)
+        codes = codes.copy()
+        codes[common] = self.relations.mended(codes[common], self.mixture, self.ratio @ self.mixture.weights, rng)
+        return codes
 
     def _evened(self, codes: np.ndarray, component: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Codes as common as the looks say. Within a component columns are independent, so a change within it is as likely
