@@ -272,6 +272,8 @@ def ask_about_numbers(frame: pd.DataFrame, target: str, yes: bool) -> None:
     from understudy.evaluation.features import QUANTITY
     from understudy.tables.io import column_of
 
+    if target not in frame.columns:
+        return  # the fit refuses it, and says which column may have been meant
     numbers = pd.Series(pd.to_numeric(column_of(frame, target), errors="coerce")).dropna()
     values = numbers.nunique()
     if values <= QUANTITY or 2 * len(numbers) < len(frame):
