@@ -145,6 +145,8 @@ class Described:
     def from_dict(cls, plain: Mapping[str, Any]) -> Described:
         """What `to_dict` wrote, checked as far as the rest of the house relies on it."""
         try:
+            if not isinstance(plain["name"], str):
+                raise TypeError(f"its name is {plain['name']!r}")
             said = plain.get("declared")
             made = cls(
                 name=plain["name"],
