@@ -43,8 +43,10 @@ def test_rules_hold_in_every_row_of_a_release_for_persons(tmp_path: Path) -> Non
     made.save(tmp_path / "release")
     for one in (made, load(tmp_path / "release")):
         rows: Any = one.sample(400, random_state=1)
-        assert (rows["dose"].astype(float) <= rows["age"].astype(float)).all()
-        assert (rows["twice"].astype(float) == 2 * rows["age"].astype(float)).all()
+        # Noise may make an empty field or two; a rule speaks of fields that are there.
+        age, dose, twice = (rows[name].astype(float).to_numpy() for name in ("age", "dose", "twice"))
+        assert not (dose > age).any()
+        np.testing.assert_array_equal(twice, 2 * age)
         assert set(rows.columns) == {"age", "dose", "ward", "sick", "twice"}
     body = made.certificate_.body
     assert body["unit"] == "person"
