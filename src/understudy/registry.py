@@ -198,6 +198,47 @@ for _entry in (
         quick=(("frequencies", 3),),
     ),
     Entry(
+        "image-gpate",
+        "generator",
+        "understudy.methods.gpate:ImageGPATE",
+        "G-PATE for images",
+        "Counts, means and how pixels vary together are released once, with noise. Then teachers, each with its own part of "
+        "the images, tell a generator in which direction to improve; only the sum of what they say leaves, blurred with noise.",
+        takes=("images",),
+        release="a generator of synthetic images",
+        quick=(
+            *(("teachers", 100), ("iterations", 2), ("batch", 4), ("dimensions", 2), ("bins", 4), ("threshold", 0.1)),
+            *(("first_steps", 8), ("teacher_steps", 8), ("teacher_hidden", (4,)), ("teacher_batch", 4)),
+            *(("teacher_learning_rate", 0.1), ("generator_hidden", (4,)), ("learning_rate", 0.1)),
+            *(("teacher_kernels", 2), ("released_frequencies", 3), ("start.frequencies", 3)),
+        ),
+    ),
+    Entry(
+        "image-dpgan",
+        "generator",
+        "understudy.methods.dpgan:ImageDPGAN",
+        "DP-GAN for images",
+        "Counts, means and how pixels vary together are released once, with noise. Then a generator plays against a critic "
+        "whose every learning step is clipped for each image and blurred with noise.",
+        takes=("images",),
+        release="a generator of synthetic images",
+        quick=(
+            *(("iterations", 2), ("critic_steps", 2), ("batch", 360), ("fakes", 8), ("generator_hidden", (4,))),
+            *(("critic_hidden", (4,)), ("learning_rate", 0.1), ("start.frequencies", 3)),
+        ),
+    ),
+    Entry(
+        "image-gan",
+        "generator",
+        "understudy.methods.gan:ImageGAN",
+        "GAN for images",
+        "A generator of images without any protection, as a ceiling to compare with.",
+        takes=("images",),
+        attacks=(),
+        release="a generator of synthetic images",
+        quick=(("iterations", 2), ("batch", 8), ("critic_steps", 1)),
+    ),
+    Entry(
         "one-look",
         "distilled",
         "understudy.methods.distillation.onelook:OneLook",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,11 @@ class ImageDataset:
         low, high = self.value_range
         return (self.images.reshape(len(self), -1).astype(np.float32) - low) / np.float32(high - low)
 
+    def digest(self) -> np.ndarray:
+        """As private as the images: what tells whether two sets are the same."""
+        parts = (np.ascontiguousarray(part).tobytes() for part in (self.images, self.labels))
+        return np.frombuffer(b"".join(hashlib.sha256(part).digest() for part in parts), dtype=np.uint8)
+
     def take(self, positions: np.ndarray | slice) -> ImageDataset:
         """Some of the images."""
         return ImageDataset(self.images[positions], self.labels[positions], self.classes, self.value_range)
@@ -64,6 +70,23 @@ class ImageDataset:
         low, high = value_range
         values = np.rint(np.clip(np.asarray(rows), 0, 1) * (high - low) + low).astype(np.uint8)
         return cls(values.reshape(-1, *shape), labels, tuple(classes), value_range)
+
+
+def even_labels(n: int, classes: int, rng: np.random.Generator) -> np.ndarray:
+    """`n` numbers of classes, each as often, in random order."""
+    return rng.permutation(np.arange(n) % classes)
+
+
+def check_labels(n: int, labels: Any, classes: Sequence[str]) -> np.ndarray:
+    """Numbers of classes that somebody asks for."""
+    wanted = np.asarray(labels)
+    if (
+        wanted.shape != (n,)
+        or not np.issubdtype(wanted.dtype, np.integer)
+        or not np.all((wanted >= 0) & (wanted < len(classes)))
+    ):
+        raise InputError(f"`labels` must be {n} numbers of classes, 0 to {len(classes) - 1}.")
+    return wanted
 
 
 def check_form(shape: Any, classes: Any, value_range: Any) -> tuple[tuple[int, ...], tuple[str, ...], tuple[int, int]]:

@@ -99,6 +99,42 @@ class Design:
         """The columns that the generator decides: all but those of the class."""
         return np.flatnonzero(~self.heads.marks(*range(*(self.label or (0, 0)))))
 
+    @property
+    def latent(self) -> tuple[int, int]:
+        """How many normal numbers a record is made of, and how many uniform ones."""
+        return self.heads.width, self.heads.width
+
+    def records(self, raw: Array, latents: Latents) -> Array:
+        """Records from what a generator gives, which carry the class they were asked for."""
+        made = records(self.heads, raw, latents.u)
+        if self.label is None:
+            return made
+        return made.at[:, slice(*self.label)].set(jax.nn.one_hot(latents.classes, self.classes))
+
+    def offsets(self, network: Any) -> Array:
+        """What learns at the full rate, however cautious the rest is."""
+        return network.offset
+
+
+@dataclass(frozen=True)
+class PictureDesign(Design):
+    """The same for pictures: a record is the pixels of one, from 0 to 1, then its class, one-hot.
+
+    A generator gives the pixels themselves. `normals` is how many normal numbers it makes them of.
+    """
+
+    normals: int = 100
+
+    @property
+    def latent(self) -> tuple[int, int]:
+        return self.normals, 0
+
+    def records(self, raw: Array, latents: Latents) -> Array:
+        return jnp.concatenate([raw, jax.nn.one_hot(latents.classes, self.classes)], axis=1)
+
+    def offsets(self, network: Any) -> Array:
+        return network.inner.offset
+
 
 class Generator(eqx.Module):
     """From latents and classes to raw outputs: an affine map for each class, and a residual network for all."""
@@ -132,8 +168,8 @@ class GeneratorState(NamedTuple):
 class Latents(NamedTuple):
     """What fakes are made of beside the network: public, and independent of everything."""
 
-    z: Float[Array, "*shape width"]
-    u: Float[Array, "*shape width"]
+    z: Float[Array, "*shape normal"]
+    u: Float[Array, "*shape uniform"]
     """Decides between categories."""
     classes: Int[Array, "*shape"]
 
@@ -143,9 +179,9 @@ def draw_latents(
 ) -> Latents:
     """Latents for so many fakes: z from N(0, 1), classes by their public ratio."""
     chances = np.asarray(ratio, dtype=np.float64)
-    width = design.heads.width
-    z: Any = rng.standard_normal((*shape, width), dtype=np.float32)
-    u: Any = rng.random((*shape, width), dtype=np.float32)
+    normal, uniform = design.latent
+    z: Any = rng.standard_normal((*shape, normal), dtype=np.float32)
+    u: Any = rng.random((*shape, uniform), dtype=np.float32)
     classes: Any = rng.choice(len(chances), shape, p=chances / chances.sum()).astype(np.int32)
     return Latents(z, u, classes)
 
@@ -170,6 +206,16 @@ def _independent(design: Design, start: Array, drawn: Array) -> GeneratorState:
 def start_critic(width: int, hidden: tuple[int, ...], rate: float, rng: np.random.Generator) -> NetworkState:
     sizes = (width, hidden, 1)
     return _start(sizes, rate, _uniform(rng, weight_count(*sizes)))
+
+
+def start_network(design: Design, network: Any) -> GeneratorState:
+    """Any other generator, to start from."""
+    return GeneratorState(network, design.optimiser.init(network), network)
+
+
+def start_learner(rate: float, network: Any) -> NetworkState:
+    """Any other critic, to start from."""
+    return NetworkState(network, _adam(rate).init(network))
 
 
 class Student(eqx.Module):
@@ -219,8 +265,9 @@ def advance(design: Design, generator: GeneratorState, gradient: PyTree) -> Gene
     """One step of the generator and of its moving average."""
     moved, opt_state = design.optimiser.update(gradient, generator.opt_state, generator.network)
     change: Any = moved
-    slowed = jax.tree.map(lambda leaf: design.caution * leaf, change)
-    change = eqx.tree_at(lambda network: network.offset, slowed, change.offset)
+    if design.caution != 1:
+        slowed = jax.tree.map(lambda leaf: design.caution * leaf, change)
+        change = eqx.tree_at(design.offsets, slowed, design.offsets(change))
     network = optax.apply_updates(generator.network, change)
     average = jax.tree.map(lambda old, new: _KEPT * old + (1 - _KEPT) * new, generator.average, network)
     return GeneratorState(network, opt_state, average)
@@ -256,10 +303,7 @@ def _straight(hard: Array, soft: Array) -> Array:
 
 def make(design: Design, generator: Generator, latents: Latents) -> Float[Array, "rows width"]:
     """Fake records, which carry the class they were asked for."""
-    fakes = records(design.heads, generator(latents.z, latents.classes), latents.u)
-    if design.label is None:
-        return fakes
-    return fakes.at[:, slice(*design.label)].set(jax.nn.one_hot(latents.classes, design.classes))
+    return design.records(generator(latents.z, latents.classes), latents)
 
 
 @partial(jax.jit, static_argnums=0)

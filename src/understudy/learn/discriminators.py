@@ -9,6 +9,7 @@ went in.
 # ruff: noqa: F722 (axis names of array annotations)
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,7 @@ from jaxtyping import Array, Float, Int
 from understudy.errors import InputError
 from understudy.learn.networks import MLP, weight_count
 from understudy.learn.partition import Shards
+from understudy.learn.picture_networks import PictureTeacher, Shape
 from understudy.learn.processes import OwnRows
 from understudy.learn.teachers import TeacherAxis, Teachers, train_steps
 
@@ -35,6 +37,16 @@ MOST_TEACHERS = 1 << 14
 
 
 @dataclass(frozen=True)
+class Picture:
+    """Records are pictures of that shape and their class: teachers look at them with so many `kernels`."""
+
+    shape: Shape
+    kernels: int
+    light: bool = False
+    """Adam's moments are kept in bfloat16: they are two thirds of what thousands of such teachers keep and move."""
+
+
+@dataclass(frozen=True)
 class Discriminators:
     """What the programs of this module are compiled for. `published`: they learn by cross-entropy, as the papers have it."""
 
@@ -43,10 +55,36 @@ class Discriminators:
     hidden: tuple[int, ...]
     learning_rate: float
     published: bool = False
+    picture: Picture | None = None
 
     @property
     def optimiser(self) -> optax.GradientTransformation:
-        return optax.adam(self.learning_rate, b1=0.5, b2=0.9)
+        adam = optax.adam(self.learning_rate, b1=0.5, b2=0.9)
+        return _light(adam) if self.picture is not None and self.picture.light else adam
+
+    def network(self, drawn: Array) -> Any:
+        """One teacher, from its own numbers or its own key."""
+        if self.picture is None:
+            return MLP(self.features, self.hidden, 1, key=drawn)
+        classes = self.features - math.prod(self.picture.shape)
+        key = jax.random.wrap_key_data(drawn)
+        return PictureTeacher(self.picture.shape, classes, self.picture.kernels, self.hidden[0], key=key)
+
+
+def _light(adam: optax.GradientTransformation) -> optax.GradientTransformation:
+    """The same with a state in bfloat16 between the steps."""
+
+    def kept(state: Any, dtype: Any, instead: Any) -> Any:
+        return jax.tree.map(lambda leaf: leaf.astype(instead) if leaf.dtype == dtype else leaf, state)
+
+    def init(params: Any) -> Any:
+        return kept(adam.init(params), jnp.float32, jnp.bfloat16)
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+        change, state = adam.update(updates, kept(state, jnp.bfloat16, jnp.float32), params)
+        return change, kept(state, jnp.float32, jnp.bfloat16)
+
+    return optax.GradientTransformation(init, update)
 
 
 class RealRows(NamedTuple):
@@ -96,6 +134,8 @@ def _arrange(n_classes: int, axis: TeacherAxis, values: Array, kinds: Array) -> 
 
 def start_teachers(plan: Discriminators, seed: Sequence[int]) -> Teachers:
     """Untrained teachers, each drawn from its own number."""
+    if plan.picture is not None:  # billions of weights are drawn where they are used
+        return _start(plan, plan.axis.place((2,), partial(_keys, plan.axis.padded, seed)))
     weights = weight_count(plan.features, plan.hidden, 1)
 
     def drawn(where: slice) -> np.ndarray:
@@ -105,9 +145,13 @@ def start_teachers(plan: Discriminators, seed: Sequence[int]) -> Teachers:
     return _start(plan, plan.axis.place((weights,), drawn))
 
 
+def _keys(teachers: int, seed: Sequence[int], where: slice) -> np.ndarray:
+    return np.stack([np.random.SeedSequence([*seed, n]).generate_state(2) for n in range(teachers)[where]])
+
+
 @partial(jax.jit, static_argnums=0)
-def _start(plan: Discriminators, drawn: Float[Array, "teachers weights"]) -> Teachers:
-    return plan.axis.start(plan.optimiser, lambda numbers: MLP(plan.features, plan.hidden, 1, key=numbers), drawn)
+def _start(plan: Discriminators, drawn: Array) -> Teachers:
+    return plan.axis.start(plan.optimiser, plan.network, drawn)
 
 
 def _loss(published: bool, teacher: MLP, rows: RealRows, fakes: Fakes) -> Array:
@@ -186,18 +230,21 @@ def sum_directions(
     count: Int[Array, "teachers classes"],
     fakes: Float[Array, "batch features"],
     classes: Int[Array, " batch"],
+    lens: Float[Array, "seen features"] | None = None,
 ) -> Int[Array, " sums"]:
     """Touches private data: every teacher's directions for the whole batch as one vector, in whole numbers, summed.
 
-    `form` says how many signs are kept (None: the vector at norm 1), and which columns the directions are for.
+    `form` says how many signs are kept (None: the vector at norm 1), and which columns the directions are for. What leaves
+    of those columns is seen through a public `lens`, if there is one.
     """
     keep, columns = form
     shape = _unit if keep is None else partial(_signs, keep)
 
-    def say(network: MLP, count: Array, fakes: Array, classes: Array) -> Array:
-        return shape(_directions(network, count, fakes, classes)[:, np.array(columns)].ravel())
+    def say(network: Any, count: Array, fakes: Array, classes: Array, lens: Array | None) -> Array:
+        said = _directions(network, count, fakes, classes)[:, np.array(columns)]
+        return shape((said if lens is None else said @ lens.T).ravel())
 
-    return _sum(plan, say, teachers, count, fakes, classes)
+    return _sum(plan, say, teachers, count, fakes, classes, lens)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -218,8 +265,8 @@ def sum_scores(
     return _sum(plan, say, teachers, count, fakes, classes)
 
 
-def _sum(plan: Discriminators, say: Any, teachers: Teachers, count: Array, *shared: Array) -> Array:
-    def each(networks: MLP, count: Array, *shared: Array) -> Array:
+def _sum(plan: Discriminators, say: Any, teachers: Teachers, count: Array, *shared: Array | None) -> Array:
+    def each(networks: Any, count: Array, *shared: Array | None) -> Array:
         return jax.vmap(say, in_axes=(0, 0, *(None,) * len(shared)))(networks, count, *shared)
 
     return plan.axis.sum(each, teachers.networks, count, shared=shared)

@@ -89,6 +89,15 @@ class MLP(eqx.Module):
             x = jax.nn.relu(dense(x, weight, bias))
         return dense(x, self.weights[-1], self.biases[-1])
 
+    def traced(self, x: Float[Array, "rows features"], moved: Sequence[Array]) -> tuple[Array, list[Array]]:
+        """The output with each layer moved by so much before its activation, and what went into each layer."""
+        inputs = []
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            inputs.append(x)
+            x = x @ weight.T + bias + moved[layer]
+            x = jax.nn.relu(x) if layer < len(self.weights) - 1 else x
+        return x, inputs
+
     def by_columns(self, x: Float[Array, "features rows"]) -> Float[Array, "outputs rows"]:
         """Logits with the rows on the last axis; the layout to ask in.
 

@@ -21,11 +21,14 @@ from understudy.learn.adversarial import (
     Design,
     Generator,
     GeneratorState,
+    NetworkState,
     draw_latents,
     imitate,
     independent_table,
     make_records,
+    start_critic,
 )
+from understudy.learn.discriminators import Picture
 from understudy.methods.moments.space import buy
 from understudy.methods.records import RecordSpace
 from understudy.methods.warmstart import moments_frame
@@ -67,21 +70,56 @@ class Prepared:
     """Private: all that a game is played on. In `records` a blank row is zeros, of class -1: it contributes nothing."""
 
     rows: Intake
-    space: RecordSpace
     records: np.ndarray
     classes: np.ndarray
     hidden: tuple[int, ...]
-    warm: np.ndarray | None
-    warm_steps: int
 
     @property
     def width(self) -> int:
-        """How many columns of a record the generator decides."""
+        """How many numbers say in which direction a record should move."""
         return len(self.design().free)
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """Public: how common each class is."""
+        raise NotImplementedError
+
+    @property
+    def picture(self) -> Picture | None:
+        """How teachers look at records that are pictures."""
+        return None
+
+    @property
+    def lens(self) -> np.ndarray | None:
+        """Public: through what directions are seen when they leave; None: as they are."""
+        return None
 
     def rng(self, *path: int) -> np.random.Generator:
         """Public randomness of one place in the run; never that of the noise."""
         return self.rows.rng(*path)
+
+    def design(self, learning_rate: float = 1.0, steps: int = 1, caution: float = 1.0) -> Design:
+        raise NotImplementedError
+
+    def start_generator(self, design: Design) -> GeneratorState:
+        raise NotImplementedError
+
+    def start_critic(self, hidden: tuple[int, ...], rate: float) -> NetworkState:
+        """Of DP-GAN."""
+        return start_critic(self.design().heads.width, hidden, rate, self.rng(3))
+
+
+@dataclass(frozen=True)
+class PreparedTable(Prepared):
+    """Private: rows as records in bought coordinates."""
+
+    space: RecordSpace
+    warm: np.ndarray | None
+    warm_steps: int
+
+    @property
+    def ratio(self) -> np.ndarray:
+        return self.space.ratio
 
     def design(self, learning_rate: float = 1.0, steps: int = 1, caution: float = 1.0) -> Design:
         return Design(self.space.heads, self.hidden, self.space.label, learning_rate, steps, caution)
@@ -165,7 +203,7 @@ class AdversarialGenerator(TableGenerator):
         facts = learnt.facts | {"iterations_done": done}
         return learnt._replace(model=model, facts=facts, coordinates=prepared.space.coordinates)
 
-    def _prepare(self, rows: Intake) -> Prepared:
+    def _prepare(self, rows: Intake) -> PreparedTable:
         """Touches private data: coordinates and a start are bought, and the rows brought there."""
         coordinates = rows.coordinates or self._coordinates(rows)
         space = RecordSpace(coordinates)
@@ -180,7 +218,7 @@ class AdversarialGenerator(TableGenerator):
             )
         hidden = tuple(self.training.generator_hidden)
         steps = 0 if start is None else start.steps
-        return Prepared(rows, space, rows.at_their_places(own), classes, hidden, warm, steps)
+        return PreparedTable(rows, rows.at_their_places(own), classes, hidden, space, warm, steps)
 
     def _coordinates(self, rows: Intake) -> Coordinates:
         """Touches private data: what is released of the columns, paid for; of a method without privacy, for nothing."""

@@ -27,11 +27,11 @@ from understudy.learn.adversarial import (
     climb,
     draw_latents,
     make,
-    start_critic,
     update,
 )
 from understudy.learn.networks import MLP
 from understudy.methods.adversarial import AdversarialGenerator, Game, GameTraining, Prepared, WarmStart
+from understudy.methods.pictures import AdversarialPictures, PictureStart
 from understudy.methods.sizing import Sizes, as_set, critic_batch, critic_sizes
 from understudy.methods.voting import at_least_one, noise_or_length
 from understudy.privacy import Event, PoissonGaussianStep, PrepaidSteps
@@ -97,23 +97,66 @@ class DPGAN(AdversarialGenerator):
 
     def begin(self, prepared: Prepared) -> DPGANGame:
         """Fix noise and length, and charge all steps."""
-        rows, budget = len(prepared.rows), prepared.rows.budget
-        batch = self.batch or critic_batch(rows)
-        sizes = as_set(critic_sizes(batch * float(prepared.space.ratio.min())), self)
-        rate = batch / rows
+        return _plan(self, prepared)
 
-        def slots(iterations: int) -> int:
-            return batch_slots(rows, rate, iterations * self.critic_steps, budget.epsilon, budget.delta)
 
-        def cost(noise: float, iterations: int) -> list[Event]:
-            step, steps = PoissonGaussianStep(self.clip, noise, rate), iterations * self.critic_steps
-            return [*budget.events, *step_events(step, steps, rows, slots(iterations), budget.epsilon)]
+@dataclass
+class ImageDPGANTraining(DPGANTraining):
+    """The same for pictures; hidden layers are those of G-PATE's appendix."""
 
-        noise, iterations = noise_or_length(cost, budget, self.noise, sizes.iterations, tolerance=1e-3)
-        at_least_one(cost, budget, noise, iterations, "or use a smaller batch")
-        step = PoissonGaussianStep(self.clip, noise, rate)
-        paid = PrepaidSteps(step, iterations * self.critic_steps, rows, slots(iterations), budget)
-        return DPGANGame(self, prepared, paid, iterations, batch, sizes)
+    generator_hidden: tuple[int, ...] = setting((64,), layers())
+    critic_hidden: tuple[int, ...] = setting((64, 64), layers(1))
+
+
+@dataclass(eq=False, repr=False)
+class ImageDPGAN(AdversarialPictures):
+    """Synthetic images by DP-GAN. Settings are those of `DPGAN`; `start` is what is bought before the first step."""
+
+    method: ClassVar[str] = "image-dpgan"
+    published: ClassVar[Literal["deconvolution", "dense"]] = "dense"
+
+    epsilon: float = setting(1.0, positive())
+    delta: float = setting(1e-5, share("probability"))
+    iterations: int | None = setting(None, or_none(whole()))
+    noise: float | None = setting(None, or_none(positive()))
+    mode: Literal["unconditional"] = setting("unconditional", _ONLY_MODE)
+    _: KW_ONLY
+    critic_steps: int = setting(3, whole())
+    batch: int | None = setting(None, or_none(whole()))
+    clip: float = setting(1.0, positive())
+    start: PictureStart = field(default_factory=PictureStart)
+    training: ImageDPGANTraining = field(default_factory=ImageDPGANTraining)
+    random_state: int | None = setting(None, or_none(whole(0)))
+    unsafe_noise_seed: int | None = None
+
+    def _check_rows(self, rows: int) -> None:
+        super()._check_rows(rows)
+        if self.batch is not None and self.batch > rows:
+            raise InputError(f"`batch` (={self.batch}) is larger than the set ({rows} images). Use at most {rows}.")
+
+    def begin(self, prepared: Prepared) -> DPGANGame:
+        """Fix noise and length, and charge all steps."""
+        return _plan(self, prepared)
+
+
+def _plan(settings: DPGAN | ImageDPGAN, prepared: Prepared) -> DPGANGame:
+    rows, budget = len(prepared.rows), prepared.rows.budget
+    batch = settings.batch or critic_batch(rows)
+    sizes = as_set(critic_sizes(batch * float(prepared.ratio.min())), settings)
+    rate = batch / rows
+
+    def slots(iterations: int) -> int:
+        return batch_slots(rows, rate, iterations * settings.critic_steps, budget.epsilon, budget.delta)
+
+    def cost(noise: float, iterations: int) -> list[Event]:
+        step, steps = PoissonGaussianStep(settings.clip, noise, rate), iterations * settings.critic_steps
+        return [*budget.events, *step_events(step, steps, rows, slots(iterations), budget.epsilon)]
+
+    noise, iterations = noise_or_length(cost, budget, settings.noise, sizes.iterations, tolerance=1e-3)
+    at_least_one(cost, budget, noise, iterations, "or use a smaller batch")
+    step = PoissonGaussianStep(settings.clip, noise, rate)
+    paid = PrepaidSteps(step, iterations * settings.critic_steps, rows, slots(iterations), budget)
+    return DPGANGame(settings, prepared, paid, iterations, batch, sizes)
 
 
 class DPGANState(NamedTuple):
@@ -128,26 +171,31 @@ class DPGANGame(Game):
     """A few private critic steps, one generator step."""
 
     def __init__(
-        self, settings: DPGAN, prepared: Prepared, paid: PrepaidSteps, iterations: int, batch: int, sizes: Sizes
+        self,
+        settings: DPGAN | ImageDPGAN,
+        prepared: Prepared,
+        paid: PrepaidSteps,
+        iterations: int,
+        batch: int,
+        sizes: Sizes,
     ) -> None:
         self.settings, self.prepared, self.paid, self.iterations = settings, prepared, paid, iterations
         self.how = settings.training
         self.design = prepared.design(sizes.learning_rate, iterations, sizes.caution)
         self.rows, self.classes = jnp.asarray(prepared.records), jnp.asarray(prepared.classes)
         rows = prepared.rows
-        parts = np.ones(len(rows.frame)) if rows.weights is None else rows.weights / rows.grid
+        parts = np.ones(int(rows.present.sum())) if rows.weights is None else rows.weights / rows.grid
         self.parts = rows.at_their_places(parts.astype(np.float32))
         """What each row counts of its record: all, or its part of a person's one."""
         # What a batch has of each class, on average, and what it would have if it were heard over the noise.
-        expected = prepared.space.ratio * batch
+        expected = prepared.ratio * batch
         heard = np.maximum(expected, self.how.heard * paid.mechanism.noise_multiplier)
         self.scale = (1 / heard / len(expected)).astype(np.float32)
         self.weight = (expected / heard / len(expected)).astype(np.float32)
         self.every_class = np.ones(len(expected))
 
     def start(self) -> DPGANState:
-        how, width = self.how, self.design.heads.width
-        critic = start_critic(width, tuple(how.critic_hidden), how.critic_learning_rate, self.prepared.rng(3))
+        critic = self.prepared.start_critic(tuple(self.how.critic_hidden), self.how.critic_learning_rate)
         return DPGANState(self.prepared.start_generator(self.design), critic, np.zeros(1, dtype=np.int64))
 
     def step(self, iteration: int, state: DPGANState, draw: Draw) -> tuple[DPGANState, dict[str, float]]:
@@ -217,12 +265,8 @@ def _clipped(critic: MLP, rows: Array, held: Array, clip: Array) -> MLP:
     zeros = [jnp.zeros((len(rows), len(bias))) for bias in critic.biases]
 
     def score(moved: list[Array]) -> tuple[Array, list[Array]]:
-        x, inputs = rows, []
-        for layer, (weight, bias) in enumerate(zip(critic.weights, critic.biases, strict=True)):
-            inputs.append(x)
-            x = x @ weight.T + bias + moved[layer]
-            x = jax.nn.relu(x) if layer < len(zeros) - 1 else x
-        return -jnp.sum(x), inputs
+        scores, inputs = critic.traced(rows, moved)
+        return -jnp.sum(scores), inputs
 
     back, inputs = jax.grad(score, has_aux=True)(zeros)
     squares = sum(

@@ -21,6 +21,7 @@ from understudy.learn.discriminators import Discriminators, Fakes, deal_rows, st
 from understudy.learn.partition import shards
 from understudy.learn.teachers import TeacherAxis, Teachers, one_device
 from understudy.methods.adversarial import AdversarialGenerator, Game, GameTraining, Prepared
+from understudy.methods.pictures import AdversarialPictures
 from understudy.release.driver import Draw
 from understudy.release.generator import Learnt
 from understudy.release.settings import layers, or_none, positive, setting, whole
@@ -54,6 +55,32 @@ class GAN(AdversarialGenerator):
         return GANGame(self, prepared)
 
 
+@dataclass
+class ImageGANTraining(GANTraining):
+    """The same for pictures, with the networks of G-PATE's appendix: `kernels` and one dense layer of the critic."""
+
+    learning_rate: float | None = setting(5e-4, or_none(positive()))
+    batch: int = setting(128, whole())
+    critic_hidden: tuple[int, ...] = setting((256,), layers(1))
+    critic_learning_rate: float = setting(5e-4, positive())
+    teacher_kernels: int = setting(32, whole())
+
+
+@dataclass(eq=False, repr=False)
+class ImageGAN(AdversarialPictures):
+    """Synthetic images without privacy, for comparison."""
+
+    method: ClassVar[str] = "image-gan"
+    private: ClassVar[bool] = False
+
+    iterations: int = setting(3000, whole())
+    training: ImageGANTraining = field(default_factory=ImageGANTraining)
+    random_state: int | None = setting(None, or_none(whole(0)))
+
+    def begin(self, prepared: Prepared) -> GANGame:
+        return GANGame(self, prepared)
+
+
 class GANState(NamedTuple):
     """Private as a whole, the generator too."""
 
@@ -64,12 +91,12 @@ class GANState(NamedTuple):
 class GANGame(Game):
     """Critic steps on real rows and fakes, one generator step."""
 
-    def __init__(self, settings: GAN, prepared: Prepared) -> None:
+    def __init__(self, settings: GAN | ImageGAN, prepared: Prepared) -> None:
         self.how, self.prepared, self.iterations = settings.training, prepared, settings.iterations
         self.design = prepared.design(self.how.learning_rate or 1e-3, self.iterations)
         axis, every_row = TeacherAxis(1, one_device()), shards(len(prepared.rows), 1, seed=0)
         hidden, rate = tuple(self.how.critic_hidden), self.how.critic_learning_rate
-        self.plan = Discriminators(axis, self.design.heads.width, hidden, rate)
+        self.plan = Discriminators(axis, self.design.heads.width, hidden, rate, picture=prepared.picture)
         self.rows = deal_rows(prepared.records, prepared.classes, every_row, axis, self.design.classes)
 
     def start(self) -> GANState:

@@ -20,19 +20,30 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
+from understudy.images import ImageDataset
 from understudy.learn.adversarial import GeneratorState, Latents, draw_latents, follow, make_records
 from understudy.learn.discriminators import count_directions, sum_directions
+from understudy.learn.partition import shards
 from understudy.learn.teachers import Teachers
 from understudy.methods.adversarial import Prepared
 from understudy.methods.paid_vectors import PaidVectors, plan_vectors, sign_vectors, unit_vectors
-from understudy.methods.paid_votes import PaidVotes, plan_run
+from understudy.methods.paid_votes import MODES, Mode, PaidVotes, plan_run
+from understudy.methods.pictures import AdversarialPictures, PictureStart
 from understudy.methods.sizing import Sizes, as_set, direction_sizes
-from understudy.methods.teaching import TaughtGame, TaughtGenerator, TeacherTraining
+from understudy.methods.teaching import (
+    TaughtGame,
+    TaughtGenerator,
+    TeacherTraining,
+    check_taught,
+    refuse_too_little_noise,
+)
 from understudy.methods.voting import Ballot
 from understudy.release.driver import Draw
 from understudy.release.generator import Learnt
-from understudy.release.settings import one_of, positive, setting, share, whole
+from understudy.release.intake import Intake
+from understudy.release.settings import layers, one_of, or_none, positive, setting, share, truth, whole
 
 Aggregator = Literal["vector", "signs", "votes"]
 _follow = jax.jit(follow, static_argnums=0)
@@ -72,20 +83,100 @@ class GPATE(TaughtGenerator):
 
     def begin(self, prepared: Prepared) -> GPATEGame:
         """Touches private data: charge the run and deal the rows to the teachers."""
-        dimension, budget = self.batch * prepared.width, prepared.rows.budget
-        rule = direction_sizes(len(prepared.rows), dimension, budget.epsilon, budget.delta, self.teachers)
-        sizes = as_set(rule, self)
-        if self.aggregator == "votes":
-            ballot = Ballot("confident-gnmax", sizes.teachers, self.threshold, self.threshold_ratio)
-            votes = plan_run(
-                ballot, budget, self, sizes, queries=self.batch * self.training.dimensions, options=self.training.bins,
-                answer_share=self.answer_share, counted=1 / self.batch,
-            )  # fmt: skip
-            return GPATEGame(self, prepared, votes, sizes)
-        keep = max(1, round(self.kept_share * dimension))
-        mechanism = unit_vectors(dimension) if self.aggregator == "vector" else sign_vectors(dimension, keep)
-        vectors = plan_vectors(mechanism, budget, sizes, self.noise)
-        return GPATEGame(self, prepared, vectors, sizes, None if self.aggregator == "vector" else keep)
+        return _plan(self, prepared)
+
+
+@dataclass
+class ImageGPATETraining(GPATETraining):
+    """The same for pictures. Teachers have `teacher_kernels` and one dense layer; directions leave in the lowest
+    `released_frequencies` cosines a side. `light_moments`: the teachers' Adam keeps bfloat16, which is half the memory.
+    """
+
+    teacher_hidden: tuple[int, ...] = setting((64,), layers(1))
+    teacher_learning_rate: float = setting(1e-3, positive())
+    teacher_kernels: int = setting(16, whole())
+    released_frequencies: int = setting(8, whole())
+    light_moments: bool = setting(False, truth())
+
+
+@dataclass(eq=False, repr=False)
+class ImageGPATE(AdversarialPictures):
+    """Synthetic images by G-PATE. Settings are those of `GPATE`, `start` is what is bought before the first release.
+
+    The paper's own is `PUBLISHED_IMAGES`: its networks from a random start, votes on random projections.
+    """
+
+    method: ClassVar[str] = "image-gpate"
+
+    epsilon: float = setting(1.0, positive())
+    delta: float = setting(1e-5, share("probability"))
+    teachers: int | None = setting(None, or_none(whole()))
+    iterations: int | None = setting(None, or_none(whole()))
+    noise: float | None = setting(None, or_none(positive()))
+    mode: Mode = setting("unconditional", one_of(*MODES))  # noqa: RUF009
+    aggregator: Aggregator = setting("vector", one_of("vector", "signs", "votes"))  # noqa: RUF009
+    _: KW_ONLY
+    batch: int = setting(64, whole())
+    kept_share: float = setting(0.1, share("the elements", ends="(]"))
+    threshold: float = setting(0.5, share("the teachers", ends="[]"))
+    threshold_ratio: float = setting(3.0, positive())
+    answer_share: float = setting(1.0, share("the checks", ends="[]"))
+    start: PictureStart = field(default_factory=PictureStart)
+    training: ImageGPATETraining = field(default_factory=ImageGPATETraining)
+    random_state: int | None = setting(None, or_none(whole(0)))
+    unsafe_noise_seed: int | None = None
+    mesh: Mesh | None = None
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_taught(self)
+
+    def _check_rows(self, rows: int) -> None:
+        super()._check_rows(rows)
+        if self.teachers is not None:
+            shards(rows, self.teachers, seed=0)
+
+    def learn(self, rows: Intake, data: ImageDataset) -> Learnt:
+        """Touches private data. Noise that the budget cannot hold is refused before the start is bought."""
+        refuse_too_little_noise(self, rows.budget)
+        return super().learn(rows, data)
+
+    def begin(self, prepared: Prepared) -> GPATEGame:
+        """Touches private data: charge the run and deal the images to the teachers."""
+        return _plan(self, prepared)
+
+
+PUBLISHED_IMAGES: dict[str, Any] = {
+    "aggregator": "votes",
+    "start.networks": "published",
+    "first_steps": 1,
+    "teacher_steps": 1,
+    "teacher_kernels": 32,
+    "teacher_hidden": (256,),
+    "teacher_learning_rate": 1e-3,
+    "learning_rate": 1e-3,
+    "caution": 1.0,
+}
+"""What the paper's appendix says of images, but for teachers, batch and noise, which it gives for each epsilon."""
+
+
+def _plan(settings: GPATE | ImageGPATE, prepared: Prepared) -> GPATEGame:
+    """Touches private data: charge the run and deal the records to the teachers."""
+    batch, how = settings.batch, settings.training
+    dimension, budget = batch * prepared.width, prepared.rows.budget
+    rule = direction_sizes(len(prepared.rows), dimension, budget.epsilon, budget.delta, settings.teachers)
+    sizes = as_set(rule, settings)
+    if settings.aggregator == "votes":
+        ballot = Ballot("confident-gnmax", sizes.teachers, settings.threshold, settings.threshold_ratio)
+        votes = plan_run(
+            ballot, budget, settings, sizes, queries=batch * how.dimensions, options=how.bins,
+            answer_share=settings.answer_share, counted=1 / batch,
+        )  # fmt: skip
+        return GPATEGame(settings, prepared, votes, sizes)
+    keep = max(1, round(settings.kept_share * dimension))
+    mechanism = unit_vectors(dimension) if settings.aggregator == "vector" else sign_vectors(dimension, keep)
+    vectors = plan_vectors(mechanism, budget, sizes, settings.noise)
+    return GPATEGame(settings, prepared, vectors, sizes, None if settings.aggregator == "vector" else keep)
 
 
 class GPATEState(NamedTuple):
@@ -104,7 +195,7 @@ class GPATEGame(TaughtGame):
 
     def __init__(
         self,
-        settings: GPATE,
+        settings: GPATE | ImageGPATE,
         prepared: Prepared,
         paid: PaidVotes | PaidVectors,
         sizes: Sizes,
@@ -112,6 +203,7 @@ class GPATEGame(TaughtGame):
     ) -> None:
         super().__init__(settings, prepared, paid, sizes, published=settings.aggregator == "votes")
         self.settings, self.keep = settings, keep
+        self.lens = None if prepared.lens is None else jnp.asarray(prepared.lens)
 
     def start(self) -> GPATEState:
         return GPATEState(self.prepared.start_generator(self.design), self.start_teachers(), self.paid.start())
@@ -139,9 +231,11 @@ class GPATEGame(TaughtGame):
         assert isinstance(self.paid, PaidVectors)
         free = self.design.free
         form = (self.keep, tuple(free.tolist()))
-        total = sum_directions(self.plan, form, teachers, self.rows.counts, fakes, latents.classes)
+        total = sum_directions(self.plan, form, teachers, self.rows.counts, fakes, latents.classes, self.lens)
         noisy, paid = self.paid.ask("directions", total, draw)
-        perturbation = jnp.zeros(fakes.shape).at[:, free].set(noisy.reshape(len(fakes), -1))
+        moved = noisy.reshape(len(fakes), -1)
+        moved = moved if self.lens is None else moved @ self.lens
+        perturbation = jnp.zeros(fakes.shape).at[:, free].set(moved)
         return perturbation, paid, {"step_length": float(np.linalg.norm(noisy))}
 
     def _dp_grad_agg(
@@ -153,6 +247,8 @@ class GPATEGame(TaughtGame):
         # 1, 2: R from N(0, 1/k), a fresh one for each record.
         shape = (len(fakes), fakes.shape[1], how.dimensions)
         projections = (rng.standard_normal(shape) / how.dimensions**0.5).astype(np.float32)
+        if self.lens is not None:  # what a picture's class says is not to be moved
+            projections[:, len(self.design.free) :] = 0
         counts = count_directions(
             self.plan, how.bins, teachers, self.rows.counts, fakes, latents.classes, projections, clip
         )

@@ -26,7 +26,7 @@ from understudy.methods.paid_vectors import HEARD, PaidVectors
 from understudy.methods.paid_votes import MODES, Mode, PaidVotes, check_votes
 from understudy.methods.sizing import Sizes
 from understudy.methods.voting import at_least_one
-from understudy.privacy import GaussianEvent, compose
+from understudy.privacy import Budget, GaussianEvent, compose
 from understudy.release.generator import Learnt
 from understudy.release.intake import Intake
 from understudy.release.settings import layers, one_of, or_none, positive, setting, share, whole
@@ -75,25 +75,37 @@ class TaughtGenerator(AdversarialGenerator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        check_votes(self)
-        if self.teachers is not None and self.teachers > MOST_TEACHERS:
-            raise InputError(f"`teachers` (={self.teachers}) must be at most {MOST_TEACHERS}.")
+        check_taught(self)
 
     def learn(self, rows: Intake) -> Learnt:
         """Touches private data. Noise that the budget cannot hold is refused before the coordinates are bought."""
-        if self.noise is not None and getattr(self, "aggregator", "votes") != "votes":
-            budget, steps = rows.budget, GaussianEvent(self.noise, self.iterations or 1)
-            if not budget.affords(steps) and self.iterations is not None:
-                cost, left = compose([steps], budget.delta).epsilon, budget.remaining_epsilon()
-                raise BudgetExceeded(requested=cost, remaining=left, what=f"noise {self.noise:g}")
-            fits = int(budget.affords(steps))
-            at_least_one(lambda n, k: [*budget.events, GaussianEvent(n, k)], budget, self.noise, fits, HEARD)
+        refuse_too_little_noise(self, rows.budget)
         return super().learn(rows)
 
     def _check_rows(self, rows: int) -> None:
         super()._check_rows(rows)
         if self.teachers is not None:
             shards(rows, self.teachers, seed=0)
+
+
+def check_taught(settings: Any) -> None:
+    """Refuse settings of teachers and votes that do not go together."""
+    check_votes(settings)
+    if settings.teachers is not None and settings.teachers > MOST_TEACHERS:
+        raise InputError(f"`teachers` (={settings.teachers}) must be at most {MOST_TEACHERS}.")
+
+
+def refuse_too_little_noise(settings: Any, budget: Budget) -> None:
+    """Refuse noise of vector releases that the budget cannot hold, before anything else is bought."""
+    noise, iterations = settings.noise, settings.iterations
+    if noise is None or getattr(settings, "aggregator", "votes") == "votes":
+        return
+    steps = GaussianEvent(noise, iterations or 1)
+    if not budget.affords(steps) and iterations is not None:
+        cost, left = compose([steps], budget.delta).epsilon, budget.remaining_epsilon()
+        raise BudgetExceeded(requested=cost, remaining=left, what=f"noise {noise:g}")
+    fits = int(budget.affords(steps))
+    at_least_one(lambda n, k: [*budget.events, GaussianEvent(n, k)], budget, noise, fits, HEARD)
 
 
 def _dealt(rows: Intake, teachers: int) -> Shards:
@@ -108,7 +120,7 @@ class TaughtGame(Game):
 
     def __init__(
         self,
-        settings: TaughtGenerator,
+        settings: Any,
         prepared: Prepared,
         paid: PaidVotes | PaidVectors,
         sizes: Sizes,
@@ -122,7 +134,7 @@ class TaughtGame(Game):
         dealt = _dealt(prepared.rows, sizes.teachers)
         axis = TeacherAxis(sizes.teachers, one_device() if settings.mesh is None else settings.mesh)
         hidden, rate = tuple(self.how.teacher_hidden), self.how.teacher_learning_rate
-        self.plan = Discriminators(axis, self.design.heads.width, hidden, rate, published)
+        self.plan = Discriminators(axis, self.design.heads.width, hidden, rate, published, prepared.picture)
         self.rows = deal_rows(prepared.records, prepared.classes, dealt, axis, self.design.classes)
         self.every_class = np.ones(self.design.classes)
         """Fakes are of each class as often, so that rare ones are learnt too."""

@@ -8,7 +8,7 @@ post-processing and free.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -45,9 +45,11 @@ def moments_release(rows: Intake, epsilon: float) -> MomentsGenerator:
     return start.fit_intake(replace(rows, budget=BudgetShare(rows.budget, epsilon)))
 
 
-def image_moments_release(data: ImageDataset, epsilon: float, seed: int, budget: Budget) -> ImageMoments:
+def image_moments_release(
+    data: ImageDataset, epsilon: float, seed: int, budget: Budget, **settings: Any
+) -> ImageMoments:
     """Touches private data: the same for images, without a look at edges."""
     from understudy.methods.image_moments import ImageMoments
 
-    start = ImageMoments(epsilon, budget.delta, edges=0.0, random_state=seed)
+    start = ImageMoments(epsilon, budget.delta, edges=0.0, random_state=seed, **settings)
     return start.fit(data, budget=BudgetShare(budget, epsilon))

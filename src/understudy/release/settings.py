@@ -64,12 +64,12 @@ def truth() -> Limit:
     return Limit("must be True or False", lambda v: isinstance(v, bool))
 
 
-def layers() -> Limit:
-    """Sizes of hidden layers."""
+def layers(least: int = 0) -> Limit:
+    """Sizes of hidden layers, at least so many of them."""
     size = whole().holds
     return Limit(
-        "must be a tuple of whole numbers, the sizes of hidden layers",
-        lambda v: isinstance(v, tuple | list) and all(size(each) for each in v),
+        "must be a tuple of whole numbers, the sizes of hidden layers" + (f", at least {least}" if least else ""),
+        lambda v: isinstance(v, tuple | list) and len(v) >= least and all(size(each) for each in v),
     )
 
 

@@ -179,11 +179,11 @@ class Distiller(Estimator):
         if self.random_state is None:
             raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
         if isinstance(data, ImageDataset):
-            parts = [np.ascontiguousarray(part).tobytes() for part in (data.images, data.labels)]
+            digest = data.digest()
         else:
             hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
-            parts = [hashing.hash_pandas_object(as_frame(data), index=False).to_numpy().tobytes()]
-        digest = np.frombuffer(b"".join(hashlib.sha256(part).digest() for part in parts), dtype=np.uint8)
+            rows = hashing.hash_pandas_object(as_frame(data), index=False).to_numpy().tobytes()
+            digest = np.frombuffer(hashlib.sha256(rows).digest(), dtype=np.uint8)
         said = {} if schema is None else schema.to_dict()
         said |= {} if owner is None else {"person": owner.to_dict()}
         identity = {**self._settings(), "method": self.method, "records": len(data), "target": target, **said}

@@ -14,6 +14,7 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.images import ImageDataset, check_form
 from understudy.images.basis import dct_basis
+from understudy.images.dataset import check_labels, even_labels
 from understudy.images.edges import EdgeMap
 from understudy.images.straighten import straighten
 from understudy.methods.image_moments.edge_look import EdgeMoments, EdgePlan, edge_look
@@ -90,7 +91,7 @@ class ImageMoments(Estimator):
             )
         tell = (lambda done, total: None) if progress is None else progress
         paying = self._budget(budget, len(data))
-        low, high = self._bases(data.shape)
+        low, high = self.bases(data.shape)
         plan, tail_plan, edge_plan = plans = self._plans(data, len(high) > 0, paying)
         steps = sum(one is not None for one in plans)
 
@@ -107,7 +108,7 @@ class ImageMoments(Estimator):
         factors = np.linalg.cholesky(released.covariances)
         arrays = (released.weights, released.means, factors, tail)
         self.shape_, self.classes_, self.value_range_ = data.shape, data.classes, data.value_range
-        self._mix(*arrays)
+        self.mixture_ = self.mixed(self.shape_, *arrays)
         self._refine_by(None if edge_plan is None else self._look_at_edges(data, edge_plan, paying))
         tell(steps, steps)
         clips = {"mean_clip": plan.mean_clip, "spread_clip": plan.spread_clip}
@@ -144,7 +145,7 @@ class ImageMoments(Estimator):
             return straighten(data, sized=self.sized)
         return data.flat(), np.zeros((len(data), 0), np.float32)
 
-    def _bases(self, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    def bases(self, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
         """The cosines whose covariance is released, and the others."""
         colour = len(shape) == 3 and shape[2] > 1
         side = min(shape[:2])
@@ -172,10 +173,10 @@ class ImageMoments(Estimator):
         features = _in_chunks(lambda _, part: _edges(part), data.flat().reshape(len(data), *mixture.colours))
         return edge_look(features.astype(np.float64), data.labels, plain, drawn, plan, budget)
 
-    def _mix(self, *arrays: np.ndarray) -> None:
-        """The mixture of arrays in the order of `_MIXTURE`."""
-        parts = (jnp.asarray(one, jnp.float32) for one in (*arrays, np.concatenate(self._bases(self.shape_))))
-        self.mixture_ = ImageMixture(*parts, shape=tuple(self.shape_), poses=self._poses)
+    def mixed(self, shape: tuple[int, ...], *arrays: np.ndarray) -> ImageMixture:
+        """The mixture of arrays in the order of `_MIXTURE`, for images of that shape."""
+        parts = (jnp.asarray(one, jnp.float32) for one in (*arrays, np.concatenate(self.bases(shape))))
+        return ImageMixture(*parts, shape=tuple(shape), poses=self._poses)
 
     @property
     def _poses(self) -> int:
@@ -192,13 +193,7 @@ class ImageMoments(Estimator):
         self._check_fitted()
         whole().check("n", n)
         rng = np.random.default_rng(random_state)
-        wanted = rng.permutation(np.arange(n) % len(self.classes_)) if labels is None else np.asarray(labels)
-        if (
-            wanted.shape != (n,)
-            or not np.issubdtype(wanted.dtype, np.integer)
-            or not np.all((wanted >= 0) & (wanted < len(self.classes_)))
-        ):
-            raise InputError(f"`labels` must be {n} numbers of classes, 0 to {len(self.classes_) - 1}.")
+        wanted = even_labels(n, len(self.classes_), rng) if labels is None else check_labels(n, labels, self.classes_)
         key = jax.random.key(int(rng.integers(2**63)))
         rows = _in_chunks(
             lambda start, part: _draw(self.mixture_, self.refiner_, jax.random.fold_in(key, start), part), wanted
@@ -233,13 +228,13 @@ class ImageMoments(Estimator):
     def _restore(self, bundle: Bundle) -> None:
         said = (bundle.parameters[name] for name in ("shape", "classes", "value_range"))
         self.shape_, self.classes_, self.value_range_ = check_form(*said)
-        low, high = self._bases(self.shape_)
+        low, high = self.bases(self.shape_)
         arrays, classes, poses = bundle.arrays, len(self.classes_), self._poses
         weights = fitting(arrays, "weights", classes, None, shares=True)
         means = fitting(arrays, "means", classes, weights.shape[1], len(low) + poses)
         factors = fitting(arrays, "factors", classes, len(low) + poses, len(low) + poses)
         tail = fitting(arrays, "tail", len(high), least=0.0) if len(high) else np.zeros(0)
-        self._mix(weights, means, factors, tail)
+        self.mixture_ = self.mixed(self.shape_, weights, means, factors, tail)
         self._refine_by(self._edges_of(arrays) if "edge_axes" in arrays else None)
 
     def _edges_of(self, arrays: Mapping[str, np.ndarray]) -> EdgeMoments:

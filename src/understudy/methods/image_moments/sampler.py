@@ -14,6 +14,23 @@ from understudy.images.straighten import slanted
 POSE_UNIT = 4.0
 
 
+@jax.custom_vjp
+def within(values: Array) -> Array:
+    """Values cut off at 0 and 1, with a gradient that leads back inside: one that is cut off can still be asked to return."""
+    return jnp.clip(values, 0, 1)
+
+
+def _within_forward(values: Array) -> tuple[Array, Array]:
+    return within(values), values
+
+
+def _within_backward(values: Array, g: Array) -> tuple[Array]:
+    return (jnp.where(((values < 0) & (g > 0)) | ((values > 1) & (g < 0)), 0.0, g),)
+
+
+within.defvjp(_within_forward, _within_backward)
+
+
 class ImageMixture(eqx.Module):
     """Class by class a mixture of Gaussians with one covariance, in a public basis.
 
@@ -39,12 +56,15 @@ class ImageMixture(eqx.Module):
         # All classes' products, then a choice: one large product is faster than a gather of factors.
         spread = jnp.einsum("cij,nj->cni", self.factors, noise)[classes, jnp.arange(count)]
         point = self.means[classes, component] + spread
-        rest = jnp.sqrt(self.tail) * jax.random.normal(tailing, (count, len(self.tail)))
+        return self.painted(point, jax.random.normal(tailing, (count, len(self.tail))))
+
+    def painted(self, point: Array, rest: Array) -> Array:
+        """Rows of numbers from 0 to 1: pictures with those coefficients, the rest by standard normal numbers."""
         known = point.shape[1] - self.poses
-        rows = jnp.clip(jnp.concatenate([point[:, :known], rest], axis=1) @ self.basis, 0, 1)
+        rows = within(jnp.concatenate([point[:, :known], jnp.sqrt(self.tail) * rest], axis=1) @ self.basis)
         if not self.poses:
             return rows
-        return slanted(self.pictures(rows), point[:, known:] / POSE_UNIT).reshape(count, -1)
+        return slanted(self.pictures(rows), point[:, known:] / POSE_UNIT).reshape(len(rows), -1)
 
     @property
     def colours(self) -> tuple[int, ...]:
