@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from understudy import registry
+from understudy.methods.gpate import PUBLISHED_IMAGES
 
 DELTA = 1e-5
 REAL = "real"
@@ -86,6 +87,60 @@ DISTILLERS: Mapping[str, str] = {
     "dpkip-warm": Method("dpkip", " from a moments start (ours)").label,
     "one-look": Method("one-look", " (ours)").label,
 }
+
+# What generators of images are called, and how they are set; `PUBLISHED_IMAGES` is what G-PATE's appendix says of its own.
+_PUBLISHED = {
+    **PUBLISHED_IMAGES,
+    "teacher_batch": 15,
+    "batch": 15,
+    "noise": 1000.0,
+    "threshold_ratio": 3.0,
+    "teachers": 4000,
+}
+_AT_TEN = {"teachers": 2000, "batch": 30, "teacher_batch": 30, "noise": 100.0, "threshold_ratio": 6.0}
+_SMALL: Mapping[str, Any] = {
+    **{"teachers": 10, "iterations": 2, "first_steps": 2, "teacher_steps": 1, "teacher_batch": 4},
+    **{"teacher_kernels": 2, "teacher_hidden": (4,)},
+}
+IMAGES: Mapping[str, Method] = {
+    "gan": Method("image-gan", "", {}, {"iterations": 2, "batch": 8, "critic_steps": 1}, "Without privacy."),
+    "gpate without noise": Method(
+        "image-gpate",
+        " without noise, 20 teachers",
+        {"epsilon": 1e5, "teachers": 20, "iterations": 400, "start.epsilon_share": 0.1},
+        _SMALL,
+        "Without privacy: noise that is next to nothing.",
+    ),
+    "gpate": Method("image-gpate", " (ours)", {}, _SMALL),
+    "start alone": Method("image-moments", " without edges: the start alone", {"edges": 0.0}),
+    "gpate as published": Method(
+        "image-gpate", " as published", {**_PUBLISHED, "mode": "as-published", "iterations": 2000}, _SMALL, _DEPENDENT
+    ),
+    "gpate votes": Method("image-gpate", " as published, within an unconditional epsilon", _PUBLISHED, _SMALL),
+    "dpgan": Method(
+        "image-dpgan",
+        " with the networks of the paper",
+        {"start.networks": "published", "weight_clip": 0.1, "critic_steps": 5},
+        {"iterations": 2, "critic_steps": 1, "fakes": 8},
+    ),
+    "dpgan from a start": Method(
+        "image-dpgan", " from an image-moments start (ours)", {}, {"iterations": 2, "critic_steps": 1, "fakes": 8}
+    ),
+}  # fmt: skip
+# What the start of a set is, as it was chosen for `ImageMoments` on held-out training images.
+_SETS = {"mnist": {"straight": True}, "fashion": {"frequencies": 18}}
+
+
+def make_for_images(name: str, dataset: str, epsilon: float, seed: int, *, quick: bool = False, **more: Any) -> Any:
+    """A generator of images, unfitted, as it is set here. Its noise has a fixed seed, for repeatability."""
+    chosen = IMAGES[name]
+    given = {**chosen.settings, **(_AT_TEN if chosen.settings.get("noise") and epsilon > 1 else {})}
+    if chosen.method == "image-moments":
+        given |= _SETS[dataset]
+    elif chosen.method != "image-gan" and given.get("start.networks") != "published":
+        given |= {f"start.{name}": value for name, value in _SETS[dataset].items()}
+    given |= {} if chosen.method == "image-gan" else {"unsafe_noise_seed": seed}
+    return build(chosen.method, {**given, **(chosen.quick if quick else {}), **more}, epsilon, seed)
 
 
 def names() -> list[str]:

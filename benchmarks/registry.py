@@ -16,7 +16,11 @@ PAGES: dict[str, dict[str, str]] = {
         **{f"pategan-{n}": f"pategan_more:TABLE_{n}" for n in (4, 5, 6)},
         "pategan-eps": "pategan:FIGURES",
     },
-    "gpate": {f"gpate-{n}": f"gpate:TABLE_{n}" for n in (1, 4, 6)},
+    "gpate": {
+        "gpate-1": "gpate:TABLE_1",
+        **{f"gpate-{n}": f"gpate_images:TABLE_{n}" for n in (2, 3)},
+        **{f"gpate-{n}": f"gpate:TABLE_{n}" for n in (4, 6)},
+    },
     "dpkip": {
         "dpkip-images": "dpkip_images:TABLE_1",
         "dpkip-2": "dpkip_images:TABLE_2",
@@ -36,6 +40,7 @@ PAGES: dict[str, dict[str, str]] = {
         "generators-speed": "generators_speed:SPEED",
         "generators-stream": "generators_speed:STREAM",
         "generators-gpu": "generators_gpu:BENCHMARK",
+        "gpate-images-speed": "gpate_images_speed:BENCHMARK",
         "generators-audit": "generators_audit:BENCHMARK",
         "likeness": "likeness:BENCHMARK",
         "peers": "peers.compare:BENCHMARK",

@@ -10,8 +10,10 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.images import is_images, read_images, refuse_classes, sizes_of, write_images
 from understudy.cli.options import (
     DATA_HELP,
+    ClassesOption,
     DatasetOption,
     DecimalOption,
     DeltaOption,
@@ -67,9 +69,7 @@ def distill(
     only: OnlyOption = None,
     person: PersonOption = None,
     rows_per_person: RowsPerPersonOption = None,
-    classes: Annotated[
-        str | None, typer.Option(help="The names of all classes, a,b,c, where an image set does not hold them.")
-    ] = None,
+    classes: ClassesOption = None,
     seed: Annotated[int, typer.Option(help="For the start and for samples; never for the noise.")] = 0,
     settings: SettingsOption = None,
     separator: SeparatorOption = None,
@@ -151,21 +151,11 @@ def _read(
     owner: Person | None,
 ) -> tuple[Any, str | None, Any, PrivateTable | None]:
     """The records; for a table also the name of its target, what is public about it, and how it was read."""
-    if not data.suffix and not data.exists() and isinstance(data, Path):
-        from understudy import datasets
-
-        if str(data) in datasets.names():
-            return datasets.load_images(str(data), "train"), None, None, None
-    if data.suffix == ".npz":
-        from understudy.images import read_npz
-
-        if target is not None or schema is not None or any(chosen) or owner is not None:
-            raise InputError("an image set carries its labels: leave --target, --schema and all about columns out.")
-        return read_npz(data, None if classes is None else classes.split(",")), None, None, None
+    if is_images(data):
+        return read_images(data, classes, (target, schema, *chosen, owner)), None, None, None
     from understudy.tables import Schema
 
-    if classes is not None:
-        raise InputError("--classes is for image sets; a table's classes belong in its schema.")
+    refuse_classes(classes)
     if target is None and schema is None and getattr(data, "schema", None) is None:
         raise InputError("--target is missing: name the column with the classes.")
     described = None if schema is None else Schema.read(schema)
@@ -176,22 +166,18 @@ def _read(
 
 def _sizes(records: Any, described: Any, target: str | None) -> Any:
     from understudy.images import ImageDataset
-    from understudy.release.preflight import PublicSizes, table_sizes
+    from understudy.release.preflight import table_sizes
 
-    if isinstance(records, ImageDataset):
-        return PublicSizes(len(records), records.images[0].size, len(records.classes))
-    return table_sizes(records, described, target)
+    return sizes_of(records) if isinstance(records, ImageDataset) else table_sizes(records, described, target)
 
 
 def _write(distilled: Any, folder: Path) -> list[str]:
     """The records beside the bundle, for people and other tools."""
-    from understudy.images import ImageDataset, write_grid, write_npz
+    from understudy.images import ImageDataset
     from understudy.tables import write_table
 
     if isinstance(distilled, ImageDataset):
-        write_npz(distilled, folder / "records.npz")
-        write_grid(distilled, folder / "records.png")
-        return ["records.npz", "records.png"]
+        return write_images(distilled, folder)
     write_table(distilled, folder / "records.csv")
     return ["records.csv"]
 

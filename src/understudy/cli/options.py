@@ -68,6 +68,10 @@ RowsPerPersonOption = Annotated[
         help="With --person: the most rows of one person that are taken; auto: chosen by a look for 3 % of the precision.",
     ),
 ]
+ClassesOption = Annotated[
+    str | None,
+    typer.Option("--classes", help="The names of all classes, a,b,c, where an image set does not hold them."),
+]
 YesOption = Annotated[bool, typer.Option("--yes", help="Ask nothing, and go on.")]
 
 Tell = Callable[[int, int, str], None]

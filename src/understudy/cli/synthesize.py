@@ -9,8 +9,10 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.images import is_images, read_images, refuse_classes, sample_images, synthesize_images
 from understudy.cli.options import (
     DATA_HELP,
+    ClassesOption,
     DatasetOption,
     DecimalOption,
     DeltaOption,
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
 
     from understudy.release.sampling import Drawn
     from understudy.tables import Schema
+    from understudy.tables.io import PrivateTable
     from understudy.tables.mending import Mended
     from understudy.tables.persons import Person
 
@@ -68,8 +71,13 @@ METHODS = registry.names("generator", "table")
 
 @app.command()
 def synthesize(
-    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
-    out: Annotated[Path, typer.Option(help="File for the synthetic rows: .csv, .csv.gz, .parquet or .feather.")],
+    data: Annotated[Path, typer.Argument(help=f"{DATA_HELP} Or an image set (.npz, or a named one).", parser=source)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="File for the synthetic rows: .csv, .csv.gz, .parquet or .feather. Of images: a new folder for the release."
+        ),
+    ],
     rows: Annotated[
         int,
         typer.Option(
@@ -94,6 +102,7 @@ def synthesize(
     key: KeyOption = None,
     child_out: ChildOutOption = None,
     rule: RuleOption = None,
+    classes: ClassesOption = None,
     bundle: Annotated[
         Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
     ] = None,
@@ -126,10 +135,8 @@ def synthesize(
     yes: YesOption = False,
     as_json: Json = False,
 ) -> None:
-    """Make synthetic rows, a release folder and a certificate from a private table."""
-    from dataclasses import replace
-
-    from understudy.evaluation.check import Check, hold_out
+    """Make synthetic rows, a release folder and a certificate from a private table; or images from a set of images."""
+    from understudy.evaluation.check import Check
     from understudy.release.bundle import check_target
     from understudy.release.preflight import table_sizes
     from understudy.release.spending import check_ledger_options, spending_of
@@ -139,17 +146,28 @@ def synthesize(
     if rows < 1:
         raise InputError(f"--rows (={rows}) must be at least 1.")
     rules = parse_rules(rule or (), where="--rule")
+    given: dict[str, Any] = {"teachers": teachers, "iterations": iterations, "mode": mode, "random_state": seed}
+    check_report(report)
+    if is_images(data):
+        about = (
+            target, schema, public_sample, drop, only, person, rows_per_person, rule, order, constant, child, key, child_out,
+            bundle, check, strict,
+        )  # fmt: skip
+        synthesize_images(
+            read_images(data, classes, about), method, out, rows, (epsilon, delta), given, warm, settings or [],
+            workspace, resume, dry_run, {"ledger": ledger, "dataset": dataset}, report, as_json,
+        )  # fmt: skip
+        return
+    refuse_classes(classes)
     check_ledger_options(ledger, dataset)
     check_table_path(out)
-    check_report(report)
     under, person, out_rows = one_child(child, key, person, out, child_out)
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
     private = out.with_name(out.name + ".private") if workspace is None else workspace
-    given = {"teachers": teachers, "iterations": iterations, "mode": mode}
     if warm is not None:
         given |= {"start.kind": "moments", "start.epsilon_share": warm}
     entry = registry.get(method, "generator", "table")
-    generator = make(entry, epsilon, delta, given | {"random_state": seed}, settings or [])
+    generator = make(entry, epsilon, delta, given, settings or [])
     described = None if schema is None else Schema.read(schema)
     owner, whose = _whose(
         generator,
@@ -172,12 +190,7 @@ def synthesize(
     _ask(generator, table.frame, owner, yes or as_json)
     if strict and owner is not None and owner.order is not None:
         left_out_of(table, below, owner, described, strict=True)
-    held = None
-    if check is not None:
-        frame, held = hold_out(
-            table.frame, target or (None if described is None else described.target), check, generator, owner
-        )
-        table = replace(table, frame=frame)
+    table, held = _hold_out(table, target or getattr(described, "target", None), check, generator, owner)
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     purpose = f"{method} {out.name}"
@@ -228,7 +241,7 @@ def synthesize(
 @app.command()
 def sample(
     release: Annotated[Path, typer.Argument(help="The release folder that `synthesize` made.")],
-    out: Annotated[Path, typer.Option(help="File for the rows: .csv, .csv.gz, .parquet or .feather.")],
+    out: Annotated[Path, typer.Option(help="File for the rows: .csv, .csv.gz, .parquet or .feather; of images .npz.")],
     rows: Annotated[
         int, typer.Option(help="How many rows, or persons where whole ones are drawn; any number is free.")
     ] = 1000,
@@ -246,6 +259,9 @@ def sample(
     """Draw synthetic rows from a release. Spends nothing."""
     from understudy.tables import check_table_path
 
+    if out.suffix == ".npz":
+        sample_images(release, out, rows, seed, (condition, balance or None), as_json)
+        return
     check_table_path(out)
     generator = registry.load(release)
     if not hasattr(generator, "sample_to"):
@@ -283,6 +299,20 @@ def _whose(
         return None, {}
     said: dict[str, Any] = {"person": owner.column, "rows_per_person": owner.rows}
     return owner, said if owner.order is None else {**said, "order": owner.order, "constant": owner.constant}
+
+
+def _hold_out(
+    table: PrivateTable, target: str | None, check: float | None, generator: Any, owner: Person | None
+) -> tuple[PrivateTable, tuple[pd.DataFrame, str] | None]:
+    """Private. The rows to learn from, and those that a check is shown, if there is one."""
+    from dataclasses import replace
+
+    from understudy.evaluation.check import hold_out
+
+    if check is None:
+        return table, None
+    frame, held = hold_out(table.frame, target, check, generator, owner)
+    return replace(table, frame=frame), held
 
 
 def _ask(generator: Any, frame: pd.DataFrame, owner: Person | None, yes: bool) -> None:

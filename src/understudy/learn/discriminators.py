@@ -154,7 +154,7 @@ def _start(plan: Discriminators, drawn: Array) -> Teachers:
     return plan.axis.start(plan.optimiser, plan.network, drawn)
 
 
-def _loss(published: bool, teacher: MLP, rows: RealRows, fakes: Fakes) -> Array:
+def _loss(published: bool, teacher: Any, rows: RealRows, fakes: Fakes) -> Array:
     """Touches private data: one teacher's loss on its own rows and on fakes of the same classes.
 
     Published is cross-entropy (PATE-GAN, equation 6).
@@ -163,13 +163,18 @@ def _loss(published: bool, teacher: MLP, rows: RealRows, fakes: Fakes) -> Array:
     slots = rows.first[fakes.classes] + jnp.minimum((fakes.row * count).astype(jnp.int32), jnp.maximum(count - 1, 0))
     known = (count > 0).astype(jnp.float32)
     real = rows.values[jnp.minimum(slots, len(rows.values) - 1)] * known[:, None]
+    if isinstance(teacher, PictureTeacher):  # its weights are many: both go through them at once
+        on_both = teacher(jnp.concatenate([real, fakes.values]))[:, 0]
+        on_real, on_fake = on_both[: len(real)], on_both[len(real) :]
+    else:
+        on_real, on_fake = teacher(real)[:, 0], teacher(fakes.values)[:, 0]
     if published:
-        each = jax.nn.softplus(-teacher(real)[:, 0]) + jax.nn.softplus(teacher(fakes.values)[:, 0])
+        each = jax.nn.softplus(-on_real) + jax.nn.softplus(on_fake)
         return jnp.sum(each * known) / jnp.maximum(jnp.sum(known), 1)
     middle = fakes.between[:, None] * real + (1 - fakes.between[:, None]) * fakes.values
     gradient = jax.grad(lambda x: jnp.sum(teacher(x)))(middle)
     steep = jnp.square(jnp.sqrt(jnp.sum(jnp.square(gradient), axis=1) + 1e-12) - 1)
-    each = teacher(fakes.values)[:, 0] - teacher(real)[:, 0] + _PENALTY * steep
+    each = on_fake - on_real + _PENALTY * steep
     return jnp.sum(each * known) / jnp.maximum(jnp.sum(known), 1)
 
 
