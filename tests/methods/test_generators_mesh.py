@@ -40,6 +40,17 @@ def learn(mesh, rows):
     vector = d.sum_directions(plan, (None, (0, 1, 2, 3, 4)), *ask)
     return np.asarray(teachers.networks.weights[0])[:10], np.asarray(votes), np.asarray(directions), np.asarray(vector)
 
+pixels = rng.random((60, 16)).astype(np.float32)
+pictures = np.concatenate([pixels, np.eye(2)[classes]], axis=1).astype(np.float32)
+shown = d.Fakes(jnp.asarray(rng.random((2, 8, 18)), jnp.float32), fakes.classes[:2], fakes.row[:2], fakes.between[:2])
+
+def look(mesh):
+    plan = d.Discriminators(TeacherAxis(10, mesh), 18, (4,), 0.05, True, d.Picture((4, 4, 1), 2))
+    given = d.deal_rows(pictures, classes, dealt, plan.axis, 2)
+    teachers = d.train_teachers(plan, d.start_teachers(plan, (0, 0)), given, shown)
+    ask = (teachers, given.counts, shown.values[0], shown.classes[0])
+    return np.asarray(d.sum_directions(plan, (None, tuple(range(16))), *ask, jnp.eye(4, 16)))
+
 four = jax.make_mesh((4,), ("teachers",))
 one, split, moved = learn(one_device(), rows), learn(four, rows), learn(four, changed)
 print(json.dumps({{
@@ -48,6 +59,7 @@ print(json.dumps({{
     "votes": bool(np.array_equal(one[1], split[1])),
     "directions": float(np.mean(one[2] == split[2])),
     "vector": float(np.abs(one[3] - split[3]).max() * d.GRID),
+    "pictures": float(np.abs(look(one_device()) - look(four)).max() * d.GRID),
     "totals": sorted(set(split[1].sum(axis=1).tolist())),
     "moved": np.flatnonzero(np.any(split[0] != moved[0], axis=(1, 2))).tolist(),
     "owner": int(dealt.owner()[17]),
@@ -71,6 +83,7 @@ def test_four_devices_vote_as_one(seen: dict[str, Any]) -> None:
     assert seen["votes"]
     assert seen["directions"] > 0.99
     assert seen["vector"] < 1e-2
+    assert seen["pictures"] < 1e-2
     assert seen["totals"] == [10]
 
 

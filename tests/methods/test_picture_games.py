@@ -11,16 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.neighbors import KNeighborsClassifier
 
 import understudy
 from understudy import ImageDPGAN, ImageGAN, ImageGPATE
-from understudy.cli import main
+from understudy.cli.app import main
 from understudy.errors import BudgetExceeded, InputError
 from understudy.images import ImageDataset, read_npz, write_npz
 from understudy.images.basis import dct_basis
 from understudy.learn import discriminators as d
 from understudy.learn.partition import shards
-from understudy.learn.picture_networks import PictureTeacher, patches
+from understudy.learn.picture_networks import patches
 from understudy.learn.teachers import TeacherAxis, one_device
 from understudy.methods.gpate import PUBLISHED_IMAGES
 from understudy.methods.image_moments.sampler import within
@@ -64,32 +65,30 @@ def test_a_release_is_paid_for_and_comes_back_the_same(tmp_path: Path) -> None:
         generator.sample(5, labels=np.full(5, 10))
 
 
+def run(*args: object) -> int:
+    try:
+        main([str(one) for one in args])
+    except SystemExit as error:
+        return int(error.code or 0)
+    return 0
+
+
 def test_the_command_writes_images_a_picture_and_a_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_npz(digits(), tmp_path / "digits.npz")
-    out, options = (
-        tmp_path / "gen",
-        ["--epsilon", "8", "--teachers", "10", "--iterations", "3", "--rows", "30", "--json"],
-    )
-    settings = [
-        f"--set={k}={json.dumps(v)}"
-        for k, v in SMALL.items()
-        if k not in ("epsilon", "teachers", "iterations", "random_state")
-    ]
-    assert (
-        main(["synthesize", str(tmp_path / "digits.npz"), "--method", "gpate", "--out", str(out), *options, *settings])
-        == 0
-    )
-    told = json.loads(capsys.readouterr().out)
-    assert told["method"] == "image-gpate"
+    data, out = tmp_path / "digits.npz", tmp_path / "gen"
+    write_npz(digits(), data)
+    own = ("epsilon", "teachers", "iterations", "random_state")
+    settings = [f"--set={name}={json.dumps(value)}" for name, value in SMALL.items() if name not in own]
+    options = ("--epsilon", 8, "--teachers", 10, "--iterations", 3, "--rows", 30, "--json", *settings)
+    assert run("synthesize", data, "--method", "gpate", "--out", out, *options) == 0
+    assert json.loads(capsys.readouterr().out)["method"] == "image-gpate"
     assert len(read_npz(out / "records.npz")) == 30
     assert (out / "records.png").stat().st_size > 0
     assert not (tmp_path / "gen.private").exists()
-    assert main(["verify", str(out)]) == 0
-    assert main(["sample", str(out), "--rows", "20", "--out", str(tmp_path / "more.npz")]) == 0
+    assert run("verify", out) == 0
+    assert run("sample", out, "--rows", 20, "--out", tmp_path / "more.npz") == 0
     assert read_npz(tmp_path / "more.npz").shape == (8, 8)
-    capsys.readouterr()
-    for wrong in (["--target", "y"], ["--method", "nothing"], ["--method", "moments", "--resume"]):
-        assert main(["synthesize", str(tmp_path / "digits.npz"), "--out", str(tmp_path / "no"), *wrong]) == 2
+    for wrong in (("--target", "y"), ("--method", "nothing"), ("--method", "moments", "--resume")):
+        assert run("synthesize", data, "--out", tmp_path / "no", *wrong) == 2
     assert not (tmp_path / "no").exists()
 
 
@@ -108,6 +107,7 @@ def test_what_does_not_fit_the_images_is_refused_before_anything_is_spent(change
     assert budget.events == ()
 
 
+@pytest.mark.slow
 def test_published_votes_are_marked_unsafe_with_the_unconditional_epsilon_beside_them() -> None:
     settings = {**SMALL, **PUBLISHED_IMAGES, "teacher_kernels": 2, "teacher_hidden": (4,), "dimensions": 2, "bins": 4}
     published = {"mode": "as-published", "noise": 4.0, "epsilon": 1e6, "threshold": 0.2, "threshold_ratio": 1.0}
@@ -122,17 +122,19 @@ def test_published_votes_are_marked_unsafe_with_the_unconditional_epsilon_beside
 # ---- learning --------------------------------------------------------------------------------------------------------
 
 
-def test_without_noise_directions_lead_to_the_images() -> None:
-    """From a start that knows next to nothing, the mean of each class comes closer."""
-    real, start = digits(), {"start.epsilon_share": 1e-7, "epsilon": 1e5, "unsafe_noise_seed": 0}
-    means = np.stack([real.flat()[real.labels == c].mean(axis=0) for c in range(10)])
+@pytest.mark.slow
+def test_without_noise_directions_improve_on_the_start() -> None:
+    real: Any = load_digits()
+    unseen, truth = real.images[1300:].reshape(-1, 64) / 16, real.target[1300:]
+    given = {"epsilon": 1e5, "teachers": 10, "first_steps": 30, "unsafe_noise_seed": 0, "random_state": 0}
 
-    def distance(iterations: int) -> float:
-        made = fitted(**start, iterations=iterations, learning_rate=0.05, caution=1.0).sample(1000, 0)
-        found = np.stack([made.flat()[made.labels == c].mean(axis=0) for c in range(10)])
-        return float(np.linalg.norm(found - means))
+    def accuracy(iterations: int, rate: float) -> float:
+        more = {"start.epsilon_share": 5e-5, "iterations": iterations, "learning_rate": rate, "caution": 1.0}
+        made = ImageGPATE.from_settings(**given, **more).fit(digits(1300)).sample(3000, 0)
+        judge = KNeighborsClassifier(3).fit(made.flat(), made.labels)
+        return float(judge.score(unseen, truth))
 
-    assert distance(40) < 0.75 * distance(1)
+    assert accuracy(200, 3e-3) > accuracy(1, 1e-9) + 0.005
 
 
 def test_a_run_that_was_cut_off_goes_on_to_the_same_generator(tmp_path: Path) -> None:
@@ -160,6 +162,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_generator(tmp_path: Path) ->
         )
 
 
+@pytest.mark.slow
 def test_dpgan_and_gan_of_the_paper_run(tmp_path: Path) -> None:
     sizes = {"iterations": 1, "critic_steps": 1, "batch": 50, "fakes": 8, "start.networks": "published"}
     private = ImageDPGAN.from_settings(epsilon=2.0, random_state=0, **sizes).fit(digits())
@@ -182,15 +185,9 @@ def test_patches_are_those_of_a_convolution() -> None:
     seen = patches(jnp.asarray(images)) @ kernel.T
     shaped = jnp.asarray(kernel.reshape(4, 5, 5, 3).transpose(1, 2, 3, 0))
     wanted = jax.lax.conv_general_dilated(
-        images, shaped, (2, 2), ((2, 2), (2, 2)), dimension_numbers=("NHWC", "HWIO", "NHWC")
+        jnp.asarray(images), shaped, (2, 2), ((2, 2), (2, 2)), dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
     assert np.allclose(seen.reshape(wanted.shape), wanted, atol=1e-4)
-
-
-def test_a_picture_is_scored_the_same_whatever_stands_beside_it() -> None:
-    teacher = PictureTeacher((8, 8, 1), 3, 2, 4, key=jax.random.key(0))
-    records = jax.random.uniform(jax.random.key(1), (5, 67))
-    assert np.allclose(teacher(records)[:2], teacher(records[:2]), atol=1e-5)
 
 
 def test_what_is_cut_off_may_come_back_and_go_no_further() -> None:
@@ -199,6 +196,7 @@ def test_what_is_cut_off_may_come_back_and_go_no_further() -> None:
         assert jax.grad(lambda x, s=sign: s * within(x).sum())(values).tolist() == wanted
 
 
+@pytest.mark.slow
 def test_light_moments_hardly_change_what_teachers_say() -> None:
     data, rng = digits(200), np.random.default_rng(0)
     records = np.concatenate([data.flat(), np.eye(10)[data.labels]], axis=1).astype(np.float32)
@@ -212,8 +210,8 @@ def test_light_moments_hardly_change_what_teachers_say() -> None:
         plan = d.Discriminators(axis, 74, (4,), 0.01, picture=d.Picture((8, 8, 1), 2, light))
         rows = d.deal_rows(records, data.labels.astype(np.int32), shards(200, 4, seed=0), axis, 10)
         teachers = d.train_teachers(plan, d.start_teachers(plan, (0, 0)), rows, fakes)
-        kinds = {leaf.dtype for leaf in jax.tree.leaves(teachers.opt_state)}
-        assert (jnp.bfloat16 in kinds) == light
+        kinds = {leaf.dtype.name for leaf in jax.tree.leaves(teachers.opt_state)}
+        assert ("bfloat16" in kinds) == light
         lens = jnp.asarray(dct_basis((8, 8), 3))
         form = (None, tuple(range(64)))
         return np.asarray(d.sum_directions(plan, form, teachers, rows.counts, *(part[0] for part in fakes[:2]), lens))

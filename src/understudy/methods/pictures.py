@@ -90,7 +90,7 @@ class ResidualPictures(eqx.Module):
 
 
 @dataclass(frozen=True)
-class Form:
+class PictureForm:
     """Public: what images are like, and the networks that paint them. Programs are compiled for it."""
 
     shape: tuple[int, ...]
@@ -152,7 +152,7 @@ class Form:
 class PreparedPictures(Prepared):
     """Private: images as records, and the public start."""
 
-    form: Form
+    form: PictureForm
     start: ImageMixture | None
     kernels: int
     released: int
@@ -191,7 +191,7 @@ class PreparedPictures(Prepared):
 class PictureModel:
     """A trained generator of pictures. Public."""
 
-    form: Form
+    form: PictureForm
     network: Any
 
     def draw(self, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -314,18 +314,18 @@ class AdversarialPictures(Estimator):
         done = self.history_[-1]["iteration"] if self.history_ else 0
         return learnt._replace(model=PictureModel(form, learnt.model), facts={**learnt.facts, "iterations_done": done})
 
-    def _form(self, data: ImageDataset) -> Form:
+    def _form(self, data: ImageDataset) -> PictureForm:
         return self._form_of(data.shape, data.classes, data.value_range)
 
-    def _form_of(self, shape: tuple[int, ...], classes: tuple[str, ...], value_range: tuple[int, int]) -> Form:
+    def _form_of(self, shape: tuple[int, ...], classes: tuple[str, ...], value_range: tuple[int, int]) -> PictureForm:
         hidden, start = tuple(self.training.generator_hidden), self.start
         if start is None or start.networks == "published":
-            return Form(shape, classes, value_range, self.published, hidden)
-        form = Form(shape, classes, value_range, "residual", hidden, start.frequencies, start.straight)
+            return PictureForm(shape, classes, value_range, self.published, hidden)
+        form = PictureForm(shape, classes, value_range, "residual", hidden, start.frequencies, start.straight)
         form.sizes()  # refuses frequencies that the images do not have
         return form
 
-    def _buy(self, rows: Intake, data: ImageDataset, form: Form) -> ImageMixture:
+    def _buy(self, rows: Intake, data: ImageDataset, form: PictureForm) -> ImageMixture:
         """Touches private data: the release to start from, paid for. Safe to publish."""
         known, rest = form.sizes()
         shapes = [(len(data.classes), known), (len(data.classes), known, known), (rest,)]
@@ -380,7 +380,7 @@ class AdversarialPictures(Estimator):
         return {name: value for name, value in super()._settings().items() if name != "mesh"}
 
 
-def _restored(form: Form, arrays: Mapping[str, np.ndarray]) -> Any:
+def _restored(form: PictureForm, arrays: Mapping[str, np.ndarray]) -> Any:
     """The network of a release. Shapes first: one of the sizes that a stranger's settings claim could fill any memory."""
     residual, (known, rest) = form.networks == "residual", (0, 0)
     if residual:
