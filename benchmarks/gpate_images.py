@@ -38,7 +38,7 @@ EPSILONS = (1.0, 10.0)
 NOTES = (
     "Accuracy on the real test images of the paper's classifier (32 and 64 kernels, ReLU, dropout), 2,000 steps on 20,000 generated "
     "images. Kernel sizes and its dense layer are not printed: 5 x 5 and 256 units.",
-    "As published: the networks of the appendix with layer norm instead of batch norm, votes on random projections, at most 2,000 "
+    "As published: the networks of the appendix with layer norm instead of batch norm, votes on random projections, at most 1,000 "
     "iterations. It stops when the data-dependent epsilon, by the paper's count of k queries an iteration, reaches the budget; the "
     "unconditional epsilon beside it counts all m k.",
     "Noise has fixed seeds, for repeatability.",

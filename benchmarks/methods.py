@@ -114,7 +114,7 @@ IMAGES: Mapping[str, Method] = {
     "gpate": Method("image-gpate", " (ours)", {}, _SMALL),
     "start alone": Method("image-moments", " without edges: the start alone", {"edges": 0.0}),
     "gpate as published": Method(
-        "image-gpate", " as published", {**_PUBLISHED, "mode": "as-published", "iterations": 2000}, _SMALL, _DEPENDENT
+        "image-gpate", " as published", {**_PUBLISHED, "mode": "as-published", "iterations": 1000}, _SMALL, _DEPENDENT
     ),
     "gpate votes": Method("image-gpate", " as published, within an unconditional epsilon", _PUBLISHED, _SMALL),
     "dpgan": Method(

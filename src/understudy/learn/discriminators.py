@@ -30,6 +30,8 @@ from understudy.learn.teachers import TeacherAxis, Teachers, train_steps
 
 # Of the gradient penalty, as Gulrajani et al. have it.
 _PENALTY = 10.0
+# Teachers of pictures whose first weights are drawn at once: random bits take as much room as the weights.
+_MADE_AT_ONCE = 64
 GRID = 2.0**-16
 """Vectors of norm 1 are rounded to multiples of this, and added up as whole numbers: the sum is the same in any order."""
 MOST_TEACHERS = 1 << 14
@@ -151,7 +153,7 @@ def _keys(teachers: int, seed: Sequence[int], where: slice) -> np.ndarray:
 
 @partial(jax.jit, static_argnums=0)
 def _start(plan: Discriminators, drawn: Array) -> Teachers:
-    return plan.axis.start(plan.optimiser, plan.network, drawn)
+    return plan.axis.start(plan.optimiser, plan.network, drawn, None if plan.picture is None else _MADE_AT_ONCE)
 
 
 def _loss(published: bool, teacher: Any, rows: RealRows, fakes: Fakes) -> Array:

@@ -88,11 +88,20 @@ class TeacherAxis:
 
         return self.place((slots, *values.shape[1:]), held)
 
-    def start(self, optimiser: optax.GradientTransformation, make: Callable[[Array], PyTree], drawn: Array) -> Teachers:
-        """Untrained teachers, each by `make` from its own entry of `drawn`: the same however the axis is split."""
+    def start(
+        self,
+        optimiser: optax.GradientTransformation,
+        make: Callable[[Array], PyTree],
+        drawn: Array,
+        at_once: int | None = None,
+    ) -> Teachers:
+        """Untrained teachers, each by `make` from its own entry of `drawn`: the same however the axis is split.
+
+        So many are made `at_once` (None: all), where it takes far more to make one than to keep it.
+        """
 
         def on_one_device(drawn: Array) -> Teachers:
-            networks = jax.vmap(make)(drawn)
+            networks: Any = jax.vmap(make)(drawn) if at_once is None else jax.lax.map(make, drawn, batch_size=at_once)
             return Teachers(networks, jax.vmap(optimiser.init)(networks))
 
         return self.split(on_one_device, drawn)

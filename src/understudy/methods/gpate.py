@@ -92,6 +92,7 @@ class ImageGPATETraining(GPATETraining):
     `released_frequencies` cosines a side. `light_moments`: the teachers' Adam keeps bfloat16, which is half the memory.
     """
 
+    teacher_batch: int = setting(16, whole())
     teacher_hidden: tuple[int, ...] = setting((64,), layers(1))
     teacher_learning_rate: float = setting(1e-3, positive())
     teacher_kernels: int = setting(16, whole())

@@ -78,8 +78,8 @@ def plan_vectors(mechanism: VectorSum, budget: Budget, sizes: Sizes, noise: floa
     if clearness(teachers, mechanism.dimension, budget.epsilon, budget.delta) < HOPELESS:
         warnings.warn(
             f"the noise drowns what {teachers} teachers say about {mechanism.dimension} numbers at a time: the rows tell "
-            "next to nothing, and the release will be little more than the independent table. Use a larger epsilon, "
-            "fewer columns, or `moments`.",
+            "next to nothing, and the release will be little more than what it starts from. Use a larger epsilon, fewer "
+            "columns (of images: frequencies), or `moments`.",
             UnderstudyWarning,
             stacklevel=6,
         )
