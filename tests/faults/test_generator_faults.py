@@ -35,12 +35,25 @@ generator.fit(table(), schema=SCHEMA, workspace={workspace!r}, resume=True, prog
 generator.save({release!r})
 """
 
+_FIT_IMAGES = """
+import time
+from understudy import registry
+from understudy.audit import worlds
+
+entry = registry.get({method!r})
+settings = dict(entry.quick) | dict(iterations=12, epsilon=8.0, random_state=0) | {changes!r}
+slow = lambda progress: time.sleep({pause} if progress.iteration < 10 else {wait})
+generator = entry.load().from_settings(**settings)
+generator.fit(worlds.pictures(), workspace={workspace!r}, resume=True, progress=slow, checkpoint_seconds=0.3)
+generator.save({release!r})
+"""
+
 
 def _start(
     tmp_path: Path, method: str, workspace: str, release: str, pause: float = 0.0, wait: float = 0.0, **changes: Any
 ) -> Any:
     """A fit in a process of its own: `pause` seconds after each iteration, `wait` after each of the last."""
-    code = _FIT.format(
+    code = (_FIT_IMAGES if method.startswith("image-") else _FIT).format(
         tests=TESTS,
         method=method,
         changes=changes,
@@ -63,7 +76,7 @@ def _weights(release: Path) -> list[np.ndarray]:
     return list(load(release).model_.arrays().values())
 
 
-_SLOW = [pytest.param(method, marks=pytest.mark.slow) for method in ("gpate", "dpgan")]
+_SLOW = [pytest.param(method, marks=pytest.mark.slow) for method in ("gpate", "dpgan", "image-gpate")]
 
 
 @pytest.mark.parametrize("method", ["pategan", *_SLOW])
