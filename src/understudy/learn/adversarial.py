@@ -27,6 +27,7 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from understudy.learn.networks import MLP, weight_count
+from understudy.learn.picture_networks import Shape, low_passed
 
 # Teaching of public rows: steps whose random numbers are held at once, records of a step, Adam's first rate.
 _AT_ONCE, _TAUGHT, _TEACHING_RATE = 50, 256, 3e-3
@@ -120,17 +121,21 @@ class Design:
 class PictureDesign(Design):
     """The same for pictures: a record is the pixels of one, from 0 to 1, then its class, one-hot.
 
-    A generator gives the pixels themselves. `normals` is how many normal numbers it makes them of.
+    A generator gives the pixels themselves. `normals` is how many normal numbers it makes them of. With `seen` a record is the
+    picture in its lowest cosines, so many a side: then nobody looks at what nobody may say anything about.
     """
 
     normals: int = 100
+    shape: Shape = (1, 1, 1)
+    seen: int | None = None
 
     @property
     def latent(self) -> tuple[int, int]:
         return self.normals, 0
 
     def records(self, raw: Array, latents: Latents) -> Array:
-        return jnp.concatenate([raw, jax.nn.one_hot(latents.classes, self.classes)], axis=1)
+        shown = raw if self.seen is None else low_passed(raw, self.shape, self.seen)
+        return jnp.concatenate([shown, jax.nn.one_hot(latents.classes, self.classes)], axis=1)
 
     def offsets(self, network: Any) -> Array:
         return network.inner.offset

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from understudy.learn.cosine_spectrum import cosines
 from understudy.learn.networks import MLP, dense
 
 Shape = tuple[int, int, int]
@@ -53,6 +54,17 @@ def _windows(side: int) -> np.ndarray:
     """Which place of a line stands in each place of each window (windows x 5 x side)."""
     at = STRIDE * np.arange(half(side))[:, None] + np.arange(SIDE) - SIDE // 2
     return (at[:, :, None] == np.arange(side)).astype(np.float32)
+
+
+def low_passed(rows: Float[Array, "rows pixels"], shape: Shape, frequencies: int) -> Float[Array, "rows pixels"]:
+    """Pictures in their lowest cosines alone, so many a side."""
+    down, across = (_low_pass(side, frequencies) for side in shape[:2])
+    return jnp.einsum("ay,bx,ryxc->rabc", down, across, rows.reshape(-1, *shape)).reshape(rows.shape)
+
+
+def _low_pass(side: int, frequencies: int) -> np.ndarray:
+    kept = cosines(side)[:frequencies]
+    return (kept.T @ kept).astype(np.float32)
 
 
 def _normed(x: Array) -> Array:

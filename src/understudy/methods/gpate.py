@@ -89,7 +89,8 @@ class GPATE(TaughtGenerator):
 @dataclass
 class ImageGPATETraining(GPATETraining):
     """The same for pictures. Teachers have `teacher_kernels` and one dense layer; directions leave in the lowest
-    `released_frequencies` cosines a side. `light_moments`: the teachers' Adam keeps bfloat16, which is half the memory.
+    `released_frequencies` cosines a side, and from a bought start teachers see those in `seen_frequencies` alone (None: all):
+    what they cannot ask for does not distract them. `light_moments`: the teachers' Adam keeps bfloat16, which is half the memory.
     """
 
     teacher_batch: int = setting(16, whole())
@@ -97,6 +98,7 @@ class ImageGPATETraining(GPATETraining):
     teacher_learning_rate: float = setting(1e-3, positive())
     teacher_kernels: int = setting(16, whole())
     released_frequencies: int = setting(8, whole())
+    seen_frequencies: int | None = setting(None, or_none(whole()))
     light_moments: bool = setting(False, truth())
 
 

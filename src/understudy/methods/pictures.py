@@ -43,7 +43,7 @@ from understudy.learn.adversarial import (
 from understudy.learn.checkpoints import Workspace
 from understudy.learn.discriminators import Picture
 from understudy.learn.networks import MLP
-from understudy.learn.picture_networks import DeconvGenerator, DenseGenerator, LabelledMLP, Shape
+from understudy.learn.picture_networks import DeconvGenerator, DenseGenerator, LabelledMLP, Shape, low_passed
 from understudy.methods.adversarial import Game, Prepared
 from understudy.methods.image_moments.generator import PUBLIC, ImageMoments
 from understudy.methods.image_moments.sampler import ImageMixture
@@ -100,6 +100,7 @@ class PictureForm:
     hidden: tuple[int, ...]
     frequencies: int | None = None
     straight: bool = False
+    seen: int | None = None
 
     @property
     def coloured(self) -> Shape:
@@ -122,7 +123,9 @@ class PictureForm:
     def design(self, learning_rate: float = 1.0, steps: int = 1, caution: float = 1.0) -> PictureDesign:
         normals = sum(self.sizes()) if self.networks == "residual" else _NORMALS
         label = (self.pixels, self.pixels + len(self.classes))
-        return PictureDesign(Heads(label[1]), self.hidden, label, learning_rate, steps, caution, normals)
+        return PictureDesign(
+            Heads(label[1]), self.hidden, label, learning_rate, steps, caution, normals, self.coloured, self.seen
+        )
 
     def network(self, seed: int, mixture: ImageMixture | None) -> Any:
         """The generator at its start. Public."""
@@ -218,6 +221,14 @@ def _leaves(network: Any) -> list[tuple[str, Any]]:
     ]
 
 
+def _shown(form: PictureForm, pixels: np.ndarray) -> np.ndarray:
+    """As private as the pixels: what teachers see of each image, a function of that image alone."""
+    if form.seen is None:
+        return pixels
+    parts = [pixels[first : first + _CHUNK] for first in range(0, len(pixels), _CHUNK)]
+    return np.concatenate([np.asarray(low_passed(jnp.asarray(part), form.coloured, form.seen)) for part in parts])
+
+
 @jax.jit
 def _paint(network: Any, z: Array, classes: Array) -> Array:
     return network(z, classes)
@@ -300,7 +311,7 @@ class AdversarialPictures(Estimator):
         """Touches private data: prepare, play, and keep what was played for the data holder (`private_`)."""
         form, how = self._form(data), self.training
         start = None if form.networks != "residual" else self._buy(rows, data, form)
-        pixels = data.flat() * rows.present[:, None]
+        pixels = _shown(form, data.flat()) * rows.present[:, None]
         given = np.eye(len(data.classes), dtype=np.float32)[np.maximum(data.labels, 0)] * rows.present[:, None]
         prepared = PreparedPictures(
             rows, np.concatenate([pixels, given], axis=1).astype(np.float32),
@@ -321,7 +332,8 @@ class AdversarialPictures(Estimator):
         hidden, start = tuple(self.training.generator_hidden), self.start
         if start is None or start.networks == "published":
             return PictureForm(shape, classes, value_range, self.published, hidden)
-        form = PictureForm(shape, classes, value_range, "residual", hidden, start.frequencies, start.straight)
+        seen = getattr(self.training, "seen_frequencies", None)
+        form = PictureForm(shape, classes, value_range, "residual", hidden, start.frequencies, start.straight, seen)
         form.sizes()  # refuses frequencies that the images do not have
         return form
 
