@@ -107,11 +107,15 @@ IMAGES: Mapping[str, Method] = {
     "gpate without noise": Method(
         "image-gpate",
         " without noise, 20 teachers",
-        {"epsilon": 1e5, "teachers": 20, "iterations": 400, "start.epsilon_share": 0.1},
+        {
+            **{"aggregator": "vector", "epsilon": 1e12, "noise": 1e-3, "teachers": 20, "iterations": 4000, "batch": 128},
+            **{"start.networks": "published", "released_frequencies": 28, "learning_rate": 5e-4, "first_steps": 5},
+            **{"teacher_learning_rate": 5e-4, "teacher_kernels": 32, "teacher_hidden": (256,), "teacher_batch": 32},
+        },
         _SMALL,
         "Without privacy: noise that is next to nothing.",
     ),
-    "gpate": Method("image-gpate", " (ours)", {}, _SMALL),
+    "gpate": Method("image-gpate", " (ours)", {"iterations": 100}, _SMALL),
     "start alone": Method("image-moments", " without edges: the start alone", {"edges": 0.0}),
     "gpate as published": Method(
         "image-gpate", " as published", {**_PUBLISHED, "mode": "as-published", "iterations": 1000}, _SMALL, _DEPENDENT

@@ -104,8 +104,10 @@ class DPGAN(AdversarialGenerator):
 class ImageDPGANTraining(DPGANTraining):
     """The same for pictures; hidden layers are those of G-PATE's appendix."""
 
-    generator_hidden: tuple[int, ...] = setting((64,), layers())
+    learning_rate: float | None = setting(1e-3, or_none(positive()))
+    caution: float | None = setting(0.1, or_none(share("the rate", ends="(]")))
     critic_hidden: tuple[int, ...] = setting((64, 64), layers(1))
+    critic_learning_rate: float = setting(2e-3, positive())
 
 
 @dataclass(eq=False, repr=False)

@@ -73,7 +73,7 @@ class ImageGAN(AdversarialPictures):
     method: ClassVar[str] = "image-gan"
     private: ClassVar[bool] = False
 
-    iterations: int = setting(3000, whole())
+    iterations: int = setting(6000, whole())
     training: ImageGANTraining = field(default_factory=ImageGANTraining)
     random_state: int | None = setting(None, or_none(whole(0)))
 

@@ -93,6 +93,8 @@ class ImageGPATETraining(GPATETraining):
     what they cannot ask for does not distract them. `light_moments`: the teachers' Adam keeps bfloat16, which is half the memory.
     """
 
+    learning_rate: float | None = setting(1e-3, or_none(positive()))
+    caution: float | None = setting(0.1, or_none(share("the rate", ends="(]")))
     teacher_batch: int = setting(16, whole())
     teacher_hidden: tuple[int, ...] = setting((64,), layers(1))
     teacher_learning_rate: float = setting(1e-3, positive())

@@ -70,7 +70,7 @@ class PictureStart(Settings):
     """
 
     networks: Literal["residual", "published"] = setting("residual", one_of("residual", "published"))
-    epsilon_share: float = setting(0.7, share(ends="()"))
+    epsilon_share: float = setting(0.9, share(ends="()"))
     frequencies: int | None = setting(None, or_none(whole()))
     straight: bool = setting(False, truth())
 
