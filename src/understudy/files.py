@@ -69,7 +69,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
         umask = os.umask(0)
         os.umask(umask)
         for file in draft.iterdir():
-            file.chmod(0o666 & ~umask)
+            file.chmod((0o777 if file.is_dir() else 0o666) & ~umask)
         draft.chmod(0o777 & ~umask)
         if path.is_dir():
             path.rmdir()

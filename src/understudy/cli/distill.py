@@ -10,7 +10,7 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.images import is_images, read_images, refuse_classes, sizes_of, write_images
+from understudy.cli.images import AboutImages, is_images, read_images, refuse_about_images, sizes_of, write_images
 from understudy.cli.options import (
     DATA_HELP,
     ClassesOption,
@@ -20,6 +20,7 @@ from understudy.cli.options import (
     DropOption,
     DryRunOption,
     EncodingOption,
+    GreyOption,
     LedgerOption,
     OnlyOption,
     PersonOption,
@@ -27,6 +28,7 @@ from understudy.cli.options import (
     SampleOption,
     SeparatorOption,
     SettingsOption,
+    SizeOption,
     StrictOption,
     YesOption,
     ask_about_numbers,
@@ -54,7 +56,12 @@ METHODS = registry.names("distilled")
 
 @app.command()
 def distill(
-    data: Annotated[Path, typer.Argument(help=f"{DATA_HELP} Or an image set (.npz, or a named one).", parser=source)],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help=f"{DATA_HELP} Or an image set: .npz, a folder of pictures by class, or a name.", parser=source
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="New folder for the release: records, predictor and certificate.")],
     target: Annotated[str | None, typer.Option(help="The column with the classes (tables).")] = None,
     per_class: Annotated[int, typer.Option(help="How many records a class.")] = 10,
@@ -70,6 +77,8 @@ def distill(
     person: PersonOption = None,
     rows_per_person: RowsPerPersonOption = None,
     classes: ClassesOption = None,
+    size: SizeOption = None,
+    grey: GreyOption = False,
     seed: Annotated[int, typer.Option(help="For the start and for samples; never for the noise.")] = 0,
     settings: SettingsOption = None,
     separator: SeparatorOption = None,
@@ -105,7 +114,9 @@ def distill(
     distiller = make(entry, epsilon, delta, given, settings or [])
     owner = distiller.whose(None if schema is None else Schema.read(schema), person, read_rows(rows_per_person))
     chosen = (drop, only, public_sample)
-    records, named, described, table = _read(data, target, classes, schema, chosen, strict, owner)
+    records, named, described, table = _read(
+        data, target, AboutImages(classes, size, grey), schema, chosen, strict, owner, as_json
+    )
     sizes = with_records(distiller, delta, _sizes(records, described, named), records, owner)
     if look_ahead(entry, distiller, sizes, dry_run, as_json):
         return
@@ -131,7 +142,7 @@ def distill(
         tell_verdict(distiller, as_json)
         run.still_ours()
         distiller.save(folder)
-        files = _write(distiller.distilled_, folder)
+        files = _write(distiller, folder)
         add_files(folder, files)
         run.certificate = distiller.certificate_
     if workspace is not None:
@@ -144,18 +155,19 @@ def distill(
 def _read(
     data: Path,
     target: str | None,
-    classes: str | None,
+    about: AboutImages,
     schema: Path | None,
     chosen: tuple[str | None, str | None, Path | None],
     strict: bool,
     owner: Person | None,
+    as_json: bool,
 ) -> tuple[Any, str | None, Any, PrivateTable | None]:
     """The records; for a table also the name of its target, what is public about it, and how it was read."""
     if is_images(data):
-        return read_images(data, classes, (target, schema, *chosen, owner)), None, None, None
+        return read_images(data, about, (target, schema, *chosen, owner), as_json), None, None, None
     from understudy.tables import Schema
 
-    refuse_classes(classes)
+    refuse_about_images(about)
     if target is None and schema is None and getattr(data, "schema", None) is None:
         raise InputError("--target is missing: name the column with the classes.")
     described = None if schema is None else Schema.read(schema)
@@ -171,15 +183,20 @@ def _sizes(records: Any, described: Any, target: str | None) -> Any:
     return sizes_of(records) if isinstance(records, ImageDataset) else table_sizes(records, described, target)
 
 
-def _write(distilled: Any, folder: Path) -> list[str]:
-    """The records beside the bundle, for people and other tools."""
+def _write(distiller: Any, folder: Path) -> list[str]:
+    """The records beside the bundle, for people and other tools; where they train a network, also what it is to learn."""
     from understudy.images import ImageDataset
+    from understudy.images.files import write_arrays
     from understudy.tables import write_table
 
-    if isinstance(distilled, ImageDataset):
-        return write_images(distilled, folder)
-    write_table(distilled, folder / "records.csv")
-    return ["records.csv"]
+    if not isinstance(distiller.distilled_, ImageDataset):
+        write_table(distiller.distilled_, folder / "records.csv")
+        return ["records.csv"]
+    files = write_images(distiller.distilled_, folder)
+    if hasattr(distiller, "training_set"):
+        write_arrays(distiller.training_set(), folder / "training.npz")
+        files.append("training.npz")
+    return files
 
 
 def _report(distiller: Any, folder: Path, files: list[str], unfit: Mended | None, as_json: bool) -> None:

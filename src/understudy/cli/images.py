@@ -1,17 +1,17 @@
-"""Image sets on the command line: read from a name or an .npz, made by a generator, written for people and other tools."""
+"""Image sets on the command line: named, in an .npz, a folder or Parquet; made by a generator; written for people and other tools."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from understudy import registry
-from understudy.cli.app import print_json, print_table
-from understudy.cli.options import look_ahead, make, progress_bar, tell_verdict, with_safe_delta
+from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.options import look_ahead, make, progress_bar, tell_owner, tell_verdict, with_safe_delta
 from understudy.cli.report import write_report_for
 from understudy.errors import InputError
 from understudy.wording import did_you_mean
@@ -22,41 +22,68 @@ if TYPE_CHECKING:
 METHODS = registry.names("generator", "images")
 
 
+class AboutImages(NamedTuple):
+    """What is said of image sets alone: the names of classes, and what pictures are brought to."""
+
+    classes: str | None = None
+    size: str | None = None
+    grey: bool = False
+
+
 def is_images(data: Path) -> bool:
-    """Whether what was named is a set of images: an .npz, or a named one."""
+    """Whether what was named is a set of images: an .npz, a folder of folders of pictures, Parquet with pictures in it, a name."""
     if data.suffix == ".npz":
         return True
-    if data.suffix or data.exists() or not isinstance(data, Path):
+    if data.exists():
+        from understudy.images.folders import is_folder_of_pictures
+        from understudy.images.parquet import has_pictures
+
+        return is_folder_of_pictures(data) if data.is_dir() else data.suffix == ".parquet" and has_pictures(data)
+    if data.suffix or not isinstance(data, Path):
         return False
     from understudy import datasets
 
     return str(data) in datasets.names() and datasets.info(str(data)).kind == "image"
 
 
-def read_images(data: Path, classes: str | None, about_columns: Sequence[Any]) -> ImageDataset:
+def read_images(data: Path, about: AboutImages, about_columns: Sequence[Any], as_json: bool) -> ImageDataset:
     """Reads private images. What is only said about tables is refused."""
     from understudy import datasets
-    from understudy.images import read_npz
+    from understudy.images import BLANK, PictureSize, read_folder, read_npz, read_parquet
 
     if any(one is not None and one is not False for one in about_columns):
         raise InputError("an image set carries its labels: leave --target, --schema and all about columns out.")
-    if data.suffix == ".npz":
-        return read_npz(data, None if classes is None else classes.split(","))
-    return datasets.load_images(str(data), "train")
+    classes = None if about.classes is None else about.classes.split(",")
+    if data.is_dir() or data.suffix == ".parquet":
+        size = PictureSize.parse(about.size, about.grey)
+        read = read_folder if data.is_dir() else read_parquet
+        images = read(data, size, classes)
+        typer.echo(
+            f"Every picture is brought to {size}: what is too long is cut evenly at both ends, the rest is resized. "
+            "Another size: --size 28x20, --grey.",
+            err=True,
+        )
+        if (missing := int((images.labels == BLANK).sum())) and not as_json:
+            tell_owner(f"{missing:,} of {len(images):,} files are no pictures of a class, and count as nobody's")
+        return images
+    if about.size is not None or about.grey:
+        raise InputError("--size and --grey are for pictures in folders or Parquet; these images have a size already.")
+    return read_npz(data, classes) if data.suffix == ".npz" else datasets.load_images(str(data), "train")
 
 
-def refuse_classes(classes: str | None) -> None:
-    if classes is not None:
-        raise InputError("--classes is for image sets; a table's classes belong in its schema.")
+def refuse_about_images(about: AboutImages) -> None:
+    if about != AboutImages():
+        raise InputError("--classes, --size and --grey are for image sets; a table's classes belong in its schema.")
 
 
 def write_images(images: ImageDataset, folder: Path) -> list[str]:
-    """The images beside the bundle, and a picture with a row for each class."""
-    from understudy.images import write_grid, write_npz
+    """The images beside the bundle, for people and other tools, and a picture with a row for each class."""
+    from understudy.images import write_grid, write_npz, write_parquet
 
     write_npz(images, folder / "records.npz")
     write_grid(images, folder / "records.png")
-    return ["records.npz", "records.png"]
+    write_parquet(images, folder / "records.parquet")
+    return ["records.npz", "records.png", "records.parquet"]
 
 
 def sizes_of(images: ImageDataset) -> Any:
@@ -117,19 +144,13 @@ def synthesize_images(
 
 
 def sample_images(
-    release: Path, out: Path, images: int, seed: int | None, about_rows: Sequence[Any], as_json: bool
+    generator: Any, out: Path, images: int, seed: int | None, about_rows: Sequence[Any], as_json: bool
 ) -> None:
     """More images of a release. Free."""
-    from understudy.images import write_npz
-
-    generator = registry.load(release)
-    if registry.get(generator.method).kind != "generator" or "images" not in registry.get(generator.method).takes:
-        raise InputError(
-            f"{release} holds a {generator.__class__.__name__}, which makes no images: .npz is for images."
-        )
     if any(one is not None for one in about_rows):
         raise InputError("--condition and --balance are about rows of tables: leave them out.")
-    write_npz(generator.sample(images, seed), out)
+    write = _writer(out)
+    write(generator.sample(images, seed), out)
     certificate = generator.certificate_
     if as_json:
         print_json({"out": str(out), "images": images, "epsilon": certificate.epsilon, "delta": certificate.delta})
@@ -137,6 +158,52 @@ def sample_images(
         typer.echo(
             f"Wrote {images:,} images to {out}. Nothing was spent: the release holds at epsilon {certificate.epsilon:g}."
         )
+
+
+def makes_images(generator: Any) -> bool:
+    entry = registry.get(generator.method)
+    return entry.kind == "generator" and "images" in entry.takes
+
+
+@app.command()
+def pictures(
+    release: Annotated[
+        Path, typer.Argument(help="A release of images (distilled or generated), or an image set as .npz.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="A new folder, for PNG files by class; or .npz, .parquet (as Hugging Face's datasets reads it), .png."
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Write the images of a release in another form. Spends nothing."""
+    from understudy.images import read_npz
+
+    held = release / "records.npz" if release.is_dir() else release
+    if release.is_dir() and not held.exists():
+        raise InputError(f"{release} holds no images (records.npz): `understudy sample` draws some from a generator.")
+    images, write = read_npz(held), _writer(out)
+    write(images, out)
+    if as_json:
+        print_json({"out": str(out), "images": len(images)})
+    else:
+        typer.echo(f"Wrote {len(images):,} images to {out}.")
+
+
+def _writer(out: Path) -> Callable[[ImageDataset, Path], None]:
+    """What writes images under such a name."""
+    from understudy.images import write_folder, write_grid, write_npz, write_parquet
+    from understudy.release.bundle import check_target
+
+    known = {".npz": write_npz, ".parquet": write_parquet, ".png": write_grid}
+    if out.suffix in known:
+        return known[out.suffix]
+    if out.suffix in (".csv", ".gz", ".feather", ".tsv", ".xlsx"):
+        raise InputError(f"{out} is a name for a table; images are written as .npz, .parquet, .png, or into a folder.")
+    check_target(out)
+    return write_folder
 
 
 def _tell(generator: Any, folder: Path, rows: int, files: list[str], interrupted: bool, as_json: bool) -> None:

@@ -72,6 +72,13 @@ ClassesOption = Annotated[
     str | None,
     typer.Option("--classes", help="The names of all classes, a,b,c, where an image set does not hold them."),
 ]
+SizeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--size", help="What pictures in folders or Parquet are brought to: 28, or 28x20 (height x width); else 32."
+    ),
+]
+GreyOption = Annotated[bool, typer.Option("--grey", help="Take pictures in folders or Parquet without their colours.")]
 YesOption = Annotated[bool, typer.Option("--yes", help="Ask nothing, and go on.")]
 
 Tell = Callable[[int, int, str], None]

@@ -9,7 +9,15 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.images import is_images, read_images, refuse_classes, sample_images, synthesize_images
+from understudy.cli.images import (
+    AboutImages,
+    is_images,
+    makes_images,
+    read_images,
+    refuse_about_images,
+    sample_images,
+    synthesize_images,
+)
 from understudy.cli.options import (
     DATA_HELP,
     ClassesOption,
@@ -19,6 +27,7 @@ from understudy.cli.options import (
     DropOption,
     DryRunOption,
     EncodingOption,
+    GreyOption,
     LedgerOption,
     OnlyOption,
     PersonOption,
@@ -27,6 +36,7 @@ from understudy.cli.options import (
     SampleOption,
     SeparatorOption,
     SettingsOption,
+    SizeOption,
     StrictOption,
     YesOption,
     ask_about_persons,
@@ -71,7 +81,12 @@ METHODS = registry.names("generator", "table")
 
 @app.command()
 def synthesize(
-    data: Annotated[Path, typer.Argument(help=f"{DATA_HELP} Or an image set (.npz, or a named one).", parser=source)],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help=f"{DATA_HELP} Or an image set: .npz, a folder of pictures by class, or a name.", parser=source
+        ),
+    ],
     out: Annotated[
         Path,
         typer.Option(
@@ -103,6 +118,8 @@ def synthesize(
     child_out: ChildOutOption = None,
     rule: RuleOption = None,
     classes: ClassesOption = None,
+    size: SizeOption = None,
+    grey: GreyOption = False,
     bundle: Annotated[
         Path | None, typer.Option(help="Folder for generator and certificate; OUT.release if left out.")
     ] = None,
@@ -154,11 +171,11 @@ def synthesize(
             bundle, check, strict,
         )  # fmt: skip
         synthesize_images(
-            read_images(data, classes, about), method, out, rows, (epsilon, delta), given, warm, settings or [],
+            read_images(data, AboutImages(classes, size, grey), about, as_json), method, out, rows, (epsilon, delta), given, warm, settings or [],
             workspace, resume, dry_run, {"ledger": ledger, "dataset": dataset}, report, as_json,
         )  # fmt: skip
         return
-    refuse_classes(classes)
+    refuse_about_images(AboutImages(classes, size, grey))
     check_ledger_options(ledger, dataset)
     check_table_path(out)
     under, person, out_rows = one_child(child, key, person, out, child_out)
@@ -241,7 +258,12 @@ def synthesize(
 @app.command()
 def sample(
     release: Annotated[Path, typer.Argument(help="The release folder that `synthesize` made.")],
-    out: Annotated[Path, typer.Option(help="File for the rows: .csv, .csv.gz, .parquet or .feather; of images .npz.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="File for the rows: .csv, .csv.gz, .parquet or .feather. For images: .npz, .parquet, .png, or a folder."
+        ),
+    ],
     rows: Annotated[
         int, typer.Option(help="How many rows, or persons where whole ones are drawn; any number is free.")
     ] = 1000,
@@ -259,11 +281,11 @@ def sample(
     """Draw synthetic rows from a release. Spends nothing."""
     from understudy.tables import check_table_path
 
-    if out.suffix == ".npz":
-        sample_images(release, out, rows, seed, (condition, balance or None), as_json)
+    generator = registry.load(release)
+    if makes_images(generator):
+        sample_images(generator, out, rows, seed, (condition, balance or None), as_json)
         return
     check_table_path(out)
-    generator = registry.load(release)
     if not hasattr(generator, "sample_to"):
         raise InputError(f"{release} holds a {generator.__class__.__name__}, which makes no rows.")
     plain = [text for text in condition or [] if _is_plain(text)]

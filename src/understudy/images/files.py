@@ -8,7 +8,7 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -100,8 +100,13 @@ def write_npz(data: ImageDataset, path: str | Path) -> None:
     """Write `images`, `labels` and `classes` to an `.npz`, the whole file or nothing."""
     if Path(path).suffix != ".npz":
         raise InputError(f"{path}: images are written as .npz.")
+    write_arrays({"images": data.images, "labels": data.labels, "classes": np.array(data.classes)}, path)
+
+
+def write_arrays(arrays: Mapping[str, np.ndarray], path: str | Path) -> None:
+    """Write arrays to an `.npz`, the whole file or nothing."""
     with whole_file(path) as temporary, Path(temporary).open("wb") as file:
-        np.savez_compressed(file, images=data.images, labels=data.labels, classes=np.array(data.classes))
+        np.savez_compressed(file, **arrays)  # pyright: ignore[reportArgumentType]
 
 
 def write_grid(data: ImageDataset, path: str | Path, *, columns: int = 10, enlarge: int = 2) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, astuple, dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
@@ -12,7 +12,7 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.learn.convnet_training import Lessons, TrainedNetwork, train_convnet
-from understudy.learn.convnets import Shape
+from understudy.learn.convnets import USUAL_PIXELS, Shape
 from understudy.methods.distillation.correction import Committee, Correcting, Opinion, correct
 from understudy.methods.distillation.distiller import DistilledSet, Distiller, Records, Tell
 from understudy.methods.distillation.domain import Domain, ImageDomain
@@ -214,6 +214,27 @@ class OneLookConvNet(Distiller):
         labels = np.asarray(support.labels).reshape(len(rows), -1)
         trained = train_convnet(rows, labels, _shape(shape), lessons, self._deformation(), seed)
         return replace(trained, sharpness=self.teaching.softness)
+
+    def training_set(self) -> dict[str, np.ndarray]:
+        """What a network of anybody's is to be trained on, all of it public: every picture of the distilled images at full size
+        (bytes), `targets` (shares of the classes, pictures x classes) and the recipe. `deformation` is how far pictures are turned
+        (radians), scaled, sheared, shifted (pixels), and their contrast stretched at both ends, at random in every step.
+        """
+        self._check_fitted()
+        assert isinstance(self.domain_, ImageDomain)
+        shape, classes = self.domain_.shape, self.domain_.classes
+        rows = self._pictures(np.asarray(self.support_.points), _shape(shape))
+        logits = jnp.asarray(self.support_.labels).reshape(len(rows), -1)
+        how = self._deformation()
+        return {
+            "images": np.rint(255 * rows).astype(np.uint8).reshape(-1, *shape),
+            "targets": np.asarray(jax.nn.softmax(logits, axis=1), np.float32),
+            "classes": np.array(classes),
+            "deformation": np.array([*astuple(how.affine), how.floor, how.ceiling]),
+            "steps": np.array(self.network.train_steps),
+            "width": np.array(self.network.width),
+            "pixels": np.array(USUAL_PIXELS),
+        }
 
     def _pictures(self, points: np.ndarray, shape: Shape) -> np.ndarray:
         """The pictures of images as rows of pixels (number · parts² x pixels)."""
