@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,9 @@ from small_images import bars  # pyright: ignore[reportMissingImports]
 import understudy
 from understudy import ImageMoments, OneLookConvNet
 from understudy.errors import InputError
-from understudy.images import ImageDataset
+from understudy.images import ImageDataset, write_npz
 from understudy.images.deform import Affine
+from understudy.images.files import write_arrays
 from understudy.methods.distillation.correction import Correcting
 from understudy.methods.distillation.matching import Deformation, Matching, folded, match_samples, unfolded
 from understudy.privacy import Budget
@@ -43,6 +45,21 @@ def test_images_are_distilled_with_soft_labels(made: OneLookConvNet) -> None:
     labels = np.asarray(made.support_.labels)
     np.testing.assert_allclose(labels.sum(axis=1), 0, atol=1e-4)
     assert len(np.unique(labels)) > len(labels)  # more than one-hot
+
+
+def test_another_program_trains_on_what_was_released(made: OneLookConvNet, tmp_path: Path) -> None:
+    given = made.training_set()
+    assert given["images"].shape == (6, 8, 8)
+    np.testing.assert_allclose(given["targets"].sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(given["targets"].argmax(axis=1), made.distilled_.labels)
+    write_arrays(given | {"steps": np.array(60)}, tmp_path / "training.npz")
+    write_npz(bars(90, 3), tmp_path / "test.npz")
+    program = Path(__file__).parents[2] / "docs" / "examples" / "train_jax.py"
+    said = subprocess.run(
+        [sys.executable, program, tmp_path / "training.npz", tmp_path / "test.npz"], capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stderr
+    assert 0 <= float(said.stdout.split()[-1]) <= 1
 
 
 @pytest.mark.slow

@@ -145,11 +145,17 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_generator(tmp_path: Path) ->
 
         generator = ImageGPATE.from_settings(**SMALL, unsafe_noise_seed=5)
         place = tmp_path / f"{name}.private"
-        return generator.fit(digits(), workspace=place, resume=True, progress=stop, checkpoint_seconds=0)
+        return generator.fit(
+            digits(), workspace=place, resume=True, progress=stop, checkpoint_seconds=0, shown=shown.append
+        )
+
+    shown: list[ImageDataset] = []
 
     with pytest.raises(RuntimeError, match="power cut"):
         fit("cut", 2)
     whole, resumed = fit("whole", None), fit("cut", None)
+    assert [one.images.shape for one in shown] == [(100, 8, 8)] * 6  # two, three, and the one that was left
+    assert np.array_equal(shown[-1].images, shown[-2].images)
     assert resumed.certificate_.events == whole.certificate_.events
     assert resumed.history_ == whole.history_
     for a, b in zip(resumed.model_.arrays().values(), whole.model_.arrays().values(), strict=True):

@@ -106,7 +106,11 @@ def synthesize_images(
     warm: float | None, settings: Sequence[str], workspace: Path | None, resume: bool, dry_run: bool, booked: dict[str, Any],
     report: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Touches private data: learn from a set of images, and write a release with `rows` images in it."""
+    """Touches private data: learn from a set of images, and write a release with `rows` images in it.
+
+    Meanwhile a picture beside it, OUT.progress.png, shows what a generator that learns step by step paints by now.
+    """
+    from understudy.images import write_grid
     from understudy.release.bundle import add_files, check_target
     from understudy.release.spending import spending_of
 
@@ -116,7 +120,10 @@ def synthesize_images(
     with_safe_delta(generator, budget[1], len(images))
     if look_ahead(entry, generator, sizes_of(images), dry_run, as_json):
         return
-    private = out.with_name(out.name + ".private") if workspace is None else workspace
+    private, meanwhile = (
+        out.with_name(out.name + ".private") if workspace is None else workspace,
+        out.with_name(f"{out.name}.progress.png"),
+    )
     ours = resume or not private.exists() or not any(private.iterdir())
     kept = private if generator.resumable else None
     if resume and kept is None:
@@ -130,6 +137,7 @@ def synthesize_images(
                 generator.fit(
                     images, budget=paying, workspace=kept, resume=resume,
                     progress=lambda at: tell(at.iteration, at.iterations, ""),
+                    shown=(lambda painted: write_grid(painted, meanwhile)) if generator.private else None,
                 )  # fmt: skip
         tell_verdict(generator, as_json)
         run.still_ours()
@@ -137,6 +145,7 @@ def synthesize_images(
         files = write_images(generator.sample(rows, random_state=given["random_state"]), folder)
         add_files(folder, files)
         run.certificate, run.interrupted = generator.certificate_, getattr(generator, "interrupted_", False)
+    meanwhile.unlink(missing_ok=True)
     if kept is not None and ours and not run.interrupted:
         shutil.rmtree(private, ignore_errors=True)
     write_report_for(report, [folder], ledger=booked["ledger"], dataset=booked["dataset"])

@@ -61,6 +61,7 @@ from understudy.release.settings import Settings, one_of, or_none, setting, shar
 _NORMALS = 100
 _DENSE = (128, 256, 512)
 _CHUNK = 1024
+_SHOWN = 10
 
 
 @dataclass
@@ -267,11 +268,13 @@ class AdversarialPictures(Estimator):
         resume: bool = False,
         progress: Callable[[Progress], None] | None = None,
         checkpoint_seconds: float = 60.0,
+        shown: Callable[[ImageDataset], None] | None = None,
     ) -> Self:
         """Touches private data (`data`). `budget` may hold earlier charges for the same images.
 
         Checkpoints are kept in `workspace`, a folder named `*.private`; with `resume` the run in it goes on. Ctrl-C ends a run
-        after the current iteration and leaves a generator that may be released: all of it is paid for.
+        after the current iteration and leaves a generator that may be released: all of it is paid for. So is what `shown` is
+        given at every checkpoint: ten images of each class, as the generator paints them by then.
         """
         self._check_settings()
         if not isinstance(data, ImageDataset):
@@ -282,7 +285,7 @@ class AdversarialPictures(Estimator):
         self._form(data)
         paying = self._budget(budget, len(data))
         files = None if workspace is None else self._workspace(data, workspace, resume)
-        run = Run(files, progress, checkpoint_seconds)
+        run = Run(files, progress, checkpoint_seconds, shown=None if shown is None else self._showing(data, shown))
         present = data.labels != BLANK
         try:
             # Images are rows of a table without columns: present, paid for and dealt alike.
@@ -324,6 +327,17 @@ class AdversarialPictures(Estimator):
         learnt = game.finish(state)
         done = self.history_[-1]["iteration"] if self.history_ else 0
         return learnt._replace(model=PictureModel(form, learnt.model), facts={**learnt.facts, "iterations_done": done})
+
+    def _showing(self, data: ImageDataset, shown: Callable[[ImageDataset], None]) -> Callable[[Any], None]:
+        """Of a state, what its generator paints: public where the generator is, since all steps were paid for before the first."""
+        form = self._form(data)
+        labels = np.repeat(np.arange(len(form.classes)), _SHOWN)
+
+        def show(state: Any) -> None:
+            rows = PictureModel(form, state.generator.average).draw(labels, np.random.default_rng(0))
+            shown(ImageDataset.from_flat(rows, labels, form.shape, form.classes, form.value_range))
+
+        return show
 
     def _form(self, data: ImageDataset) -> PictureForm:
         return self._form_of(data.shape, data.classes, data.value_range)

@@ -59,6 +59,8 @@ class Run:
     progress: Callable[[Progress], None] | None = None
     checkpoint_seconds: float = 60.0
     stopped: bool = False
+    shown: Callable[[Any], None] | None = None
+    """Given the state whenever a checkpoint is due: shows what of it is paid for."""
 
     def prelude(self, name: str, budget: Budget, make: Callable[[], np.ndarray]) -> np.ndarray:
         """A draw before training: made and charged, or, when resumed, taken from the log and charged as it was."""
@@ -99,8 +101,11 @@ def train(trainer: Trainer, run: Run) -> tuple[Any, list[dict[str, Any]]]:
             state, seen = trainer.step(iteration, state, run.draw)
             history.append({"iteration": iteration + 1, **seen})
             now = time.monotonic()
-            if run.workspace is not None and now - saved >= run.checkpoint_seconds:
-                run.workspace.save(iteration + 1, state, history)
+            if now - saved >= run.checkpoint_seconds:
+                if run.workspace is not None:
+                    run.workspace.save(iteration + 1, state, history)
+                if run.shown is not None:
+                    run.shown(state)
                 saved = time.monotonic()
             if run.progress is not None:
                 each = (now - began) / (iteration + 1 - first)
