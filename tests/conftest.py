@@ -27,6 +27,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _COMPILED = Path(tempfile.gettempdir()) / f"understudy-compiled-{os.getpid()}"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_COMPILED))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
+# The tests' programs run for milliseconds: better to compile them quickly than well.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 
 def pytest_sessionfinish() -> None:
