@@ -88,7 +88,7 @@ def event_rdp(event: Event, orders: ArrayLike, *, moments_2017: bool = False) ->
             raise InputError(f"unknown event {event!r}: no cost is known for it.")
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _subsampled_step(noise_multiplier: float, sampling_rate: float, orders: tuple[float, ...]) -> Floats:
     # At high orders the series is long and the cost explodes: nothing is lost by not looking there.
     a = np.array(orders)
@@ -197,9 +197,14 @@ def _gaussian(events: Sequence[Event], delta: float, ceiling: float, cache: bool
                 return math.inf, "gaussian", None
     if delta <= 0 or not 1e-12 < precision < 1e6:
         return math.inf, "gaussian", None
+    return _gaussian_epsilon(precision, delta), "gaussian", None
+
+
+@lru_cache(maxsize=4096)
+def _gaussian_epsilon(precision: float, delta: float) -> float:
     from dp_accounting import get_epsilon_gaussian
 
-    return get_epsilon_gaussian(1 / math.sqrt(precision), delta, tol=1e-10) + 1e-10, "gaussian", None
+    return get_epsilon_gaussian(1 / math.sqrt(precision), delta, tol=1e-10) + 1e-10
 
 
 def _pld(events: Sequence[Event], delta: float, ceiling: float, cache: bool) -> _Found:

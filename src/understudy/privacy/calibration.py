@@ -45,63 +45,63 @@ def smallest_noise(
     check_positive("epsilon", epsilon)
     check_delta(delta, zero_allowed=accounting == "tightest")
 
-    def fits_rdp(noise: float) -> bool:
+    def cost_rdp(noise: float) -> float:
         if delta <= 0:
-            return fits(noise)
-        return compose(events(noise), delta, orders=DEFAULT_ORDERS).epsilon <= epsilon
+            return cost(noise)
+        return compose(events(noise), delta, orders=DEFAULT_ORDERS).epsilon
 
-    def fits(noise: float) -> bool:
-        return compose(events(noise), delta, good_enough=epsilon).epsilon <= epsilon
+    def cost(noise: float) -> float:
+        return compose(events(noise), delta, good_enough=epsilon).epsilon
 
     if accounting == "rdp":
-        return _bisect(fits_rdp, *_bracket(fits_rdp, epsilon), tolerance=tolerance or 1e-7)
+        return _narrow(cost_rdp, epsilon, *_bracket(cost_rdp, epsilon), tolerance=tolerance or 1e-7)
     tolerance = tolerance or 1e-4
     try:
-        high = _bisect(fits_rdp, *_bracket(fits_rdp, epsilon), tolerance=tolerance)
+        high = _narrow(cost_rdp, epsilon, *_bracket(cost_rdp, epsilon), tolerance=tolerance)
     except InputError:  # what was spent before may fit by a tighter method alone
-        return _bisect(fits, *_bracket(fits, epsilon), tolerance=tolerance)
-    guess = _bisect_down(lambda noise: _fits_continuous(events(noise), epsilon, delta), high, tolerance)
+        return _narrow(cost, epsilon, *_bracket(cost, epsilon), tolerance=tolerance)
+    guess = _below(lambda noise: _cost_continuous(events(noise), epsilon, delta), epsilon, high, tolerance)
     # Where the exact method is the slow one, the continuous answer is all but right: a few looks confirm it.
     low = guess * (1 - tolerance)
     for step in (1, 10, 100):
         candidate = guess * (1 + step * tolerance)
         if candidate >= high:
             break
-        if fits(candidate):
+        if cost(candidate) <= epsilon:
             return candidate
         low = candidate
-    return high if fits_rdp(low) else _bisect(fits, low, high, tolerance=10 * tolerance)
+    return high if cost_rdp(low) <= epsilon else _narrow(cost, epsilon, low, high, tolerance=10 * tolerance)
 
 
-def _fits_continuous(events: Sequence[Event], epsilon: float, delta: float) -> bool:
+def _cost_continuous(events: Sequence[Event], epsilon: float, delta: float) -> float:
     """As if discrete noise were continuous: a guess that is quick to have, never an answer."""
     smooth = [
         replace(e, noise="continuous") if isinstance(e, GaussianEvent | GNMaxEvent | ConfidentGNMaxEvent) else e
         for e in events
     ]
-    return compose(smooth, delta, good_enough=epsilon).epsilon <= epsilon
+    return compose(smooth, delta, good_enough=epsilon).epsilon
 
 
-def _bisect_down(fits: Callable[[float], bool], high: float, tolerance: float) -> float:
+def _below(cost: Callable[[float], float], epsilon: float, high: float, tolerance: float) -> float:
     """The smallest noise that fits, from one that does."""
     low = high
-    while fits(low):
+    while cost(low) <= epsilon:
         high, low = low, low * 0.9
         if low < 1e-9:
             raise InputError("epsilon is so large that no noise is needed; there is nothing to calibrate.")
-    return high if low == high else _bisect(fits, low, high, tolerance=tolerance)
+    return high if low == high else _narrow(cost, epsilon, low, high, tolerance=tolerance)
 
 
-def _bracket(fits: Callable[[float], bool], epsilon: float) -> tuple[float, float]:
+def _bracket(cost: Callable[[float], float], epsilon: float) -> tuple[float, float]:
     high = 1.0
-    while not fits(high):
+    while cost(high) > epsilon:
         high *= 2
         if high > _LARGEST:
             raise InputError(
                 f"no amount of noise brings the cost down to epsilon {epsilon}: give a larger epsilon or delta."
             )
     low = high / 2
-    while fits(low):
+    while cost(low) <= epsilon:
         high, low = low, low / 2
         if low < 1e-9:
             raise InputError(
@@ -110,10 +110,36 @@ def _bracket(fits: Callable[[float], bool], epsilon: float) -> tuple[float, floa
     return low, high
 
 
-def _bisect(fits: Callable[[float], bool], low: float, high: float, *, tolerance: float) -> float:
+def _narrow(cost: Callable[[float], float], epsilon: float, low: float, high: float, *, tolerance: float) -> float:
+    """The smallest noise that costs at most `epsilon`, between one that costs more and one that does not.
+
+    Epsilon is nearly a power of the noise, so a line through the logarithms says where to look: a few looks, each of which may
+    take a second, instead of a dozen. A look is moved by a third of the tolerance, so that both ends close in; where two looks
+    did not halve the interval, the third does.
+    """
+
+    def excess(noise: float) -> float:
+        found = cost(noise)
+        if 0 < found < math.inf:
+            return math.log(found / epsilon)
+        return -math.inf if found == 0 else math.inf
+
+    over, under = excess(low), excess(high)
+    nudge, width, looks = 1.0, high - low, 0
     while high - low > tolerance * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
+        share = over / (over - under) if math.isfinite(over - under) and over > under else 0.5
+        middle = low * (high / low) ** share * (1 + nudge * tolerance / 3)
+        if looks == 2 or not low < middle < high:
+            middle, looks = (low + high) / 2, 0
+        found = excess(middle)
+        if found <= 0:
+            high, under, nudge = middle, found, -1.0
+        else:
+            low, over, nudge = middle, found, 1.0
+        if high - low <= width / 2:
+            width, looks = high - low, 0
+        else:
+            looks += 1
     return high
 
 
