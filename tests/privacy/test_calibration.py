@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import pytest
 
 from understudy.errors import InputError
 from understudy.privacy import Budget, GaussianEvent, GNMaxEvent, LaplaceEvent, compose
 from understudy.privacy.calibration import (
+    _narrow,  # pyright: ignore[reportPrivateUsage]
     gaussian_noise_multiplier,
     gnmax_sigma,
     largest_count,
@@ -43,6 +47,27 @@ def test_earlier_charges_that_fit_by_a_tighter_method_alone() -> None:
     noise = smallest_noise(lambda s: [*before, GaussianEvent(s)], 1.0, 1e-5)
     budget = Budget(1.0, 1e-5)
     budget.charge(*before, GaussianEvent(noise))
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        lambda noise: 3 / noise,
+        lambda noise: 3 / noise + 10 / noise**4,
+        lambda noise: math.exp(3 / noise) - 1,
+        lambda noise: 9.0 if noise < 2.345 else 0.5,
+        lambda noise: math.inf if noise < 2.345 else 0.0,
+        lambda noise: math.exp((2.345 - noise) ** 3 / 1e5),
+    ],
+)
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-7])
+def test_the_search_ends_within_the_tolerance_on_the_safe_side(
+    cost: Callable[[float], float], tolerance: float
+) -> None:
+    looks: list[float] = []
+    found = _narrow(lambda noise: looks.append(noise) or cost(noise), 1.0, 0.5, 64.0, tolerance=tolerance)
+    assert cost(found) <= 1.0 < cost(found * (1 - tolerance))
+    assert len(looks) < 3 * math.log2(128 / tolerance)
 
 
 def test_delta_spent_elsewhere_is_not_spent_twice() -> None:
