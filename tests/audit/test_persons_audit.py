@@ -62,7 +62,9 @@ def test_nor_does_one_whose_rows_are_scattered_in_a_table_without_a_schema(setti
 @pytest.mark.parametrize(
     "entry",
     [
-        pytest.param(entry, id=entry.name, marks=[pytest.mark.slow] if entry.name in ("one-look", "pategan") else [])
+        pytest.param(
+            entry, id=entry.name, marks=[] if entry.name in ("moments", "gpate", "pate") else [pytest.mark.slow]
+        )
         for entry in ENTRIES
     ],
 )
