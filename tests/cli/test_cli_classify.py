@@ -11,24 +11,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer
+from patients import FEATURES, cli, edit, files, result, table  # pyright: ignore[reportMissingImports]
 
-from understudy.cli.app import main
 from understudy.errors import UnderstudyWarning
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import Column, Schema
 
-FEATURES = ["mean radius", "mean texture", "mean area", "mean smoothness"]
 CLASSES = ("--classes", "malignant,benign")
 # lnmax with a fixed number of queries is the quickest to account for.
 FAST = ("--teachers", "8", "--epsilon", "8", "--seed", "0", "--aggregator", "lnmax", "--queries", "20")
-
-
-def table() -> pd.DataFrame:
-    loaded: Any = load_breast_cancer(as_frame=True)
-    labels = np.asarray(loaded.target_names)[loaded.target]
-    order = np.random.default_rng(0).permutation(len(labels))
-    return loaded.data[FEATURES].assign(diagnosis=labels).iloc[order].reset_index(drop=True)
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +42,6 @@ def folder(tmp_path: Path, private: pd.DataFrame, public: pd.DataFrame, monkeypa
     return tmp_path
 
 
-def cli(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit:
-        main([*map(str, arguments)])
-    printed = capsys.readouterr()
-    return int(exit.value.code or 0), printed.out, printed.err
-
-
 def classify(
     capsys: pytest.CaptureFixture[str], *arguments: str | Path, target: str = "diagnosis", ledger: bool = True
 ) -> tuple[int, str, str]:
@@ -65,16 +49,6 @@ def classify(
     # What a test says comes last, and so replaces what is said here.
     usual = ("--target", target, "--public", "public.csv", "--out", "release", *FAST, *charged)
     return cli(capsys, "classify", "data.csv", *usual, *arguments)
-
-
-def result(printed: tuple[int, str, str]) -> dict[str, Any]:
-    code, out, err = printed
-    assert (code, err) == (0, ""), err
-    return json.loads(out)
-
-
-def files() -> set[str]:
-    return {path.name for path in Path().iterdir()}
 
 
 def book() -> Ledger:
@@ -354,15 +328,6 @@ def test_a_folder_that_may_not_be_written(capsys: pytest.CaptureFixture[str], fo
     refused(capsys, "cannot write to", "--out", "locked/release", *CLASSES)
 
 
-def _edit(column: str, row: Any, value: Any) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    def edit(frame: pd.DataFrame) -> pd.DataFrame:
-        changed = frame.astype({column: object})
-        changed.loc[row, column] = value
-        return changed
-
-    return edit
-
-
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
@@ -388,12 +353,12 @@ def test_tables_that_do_not_fit(
 @pytest.mark.parametrize(
     ("edit", "rows", "strictly"),
     [
-        (_edit("diagnosis", 7, None), {"without_target": 1}, "'diagnosis' is missing in 1 of 250 rows, first in row 8"),
-        (_edit("diagnosis", 7, "healthy"), {"without_target": 1}, "the value 'healthy' is none of its categories"),
+        (edit("diagnosis", 7, None), {"without_target": 1}, "'diagnosis' is missing in 1 of 250 rows, first in row 8"),
+        (edit("diagnosis", 7, "healthy"), {"without_target": 1}, "the value 'healthy' is none of its categories"),
         (lambda f: f.assign(diagnosis="benign"), {}, "the target 'diagnosis' has one class only"),
-        (_edit("mean area", 4, np.inf), {}, "column 'mean area', row 5 (the first is row 1): the value inf"),
-        (_edit("mean area", 4, "big"), {}, "the value 'big' is not a number"),
-        (_edit("mean area", slice(None), "big"), {}, "the value 'big' is not a number"),
+        (edit("mean area", 4, np.inf), {}, "column 'mean area', row 5 (the first is row 1): the value inf"),
+        (edit("mean area", 4, "big"), {}, "the value 'big' is not a number"),
+        (edit("mean area", slice(None), "big"), {}, "the value 'big' is not a number"),
     ],
 )
 def test_sensitive_rows_that_do_not_fit_are_left_out_unless_somebody_asks(
@@ -429,7 +394,7 @@ def test_lines_that_cannot_be_read_are_blank_rows(
     [
         (lambda f: f.drop(columns="mean area"), "data.csv has column 'mean area', which public.csv does not have"),
         (lambda f: f.assign(age=1), "data.csv lacks column 'age', which public.csv has"),
-        (_edit("mean area", 4, np.inf), "public.csv: column 'mean area', row 5"),
+        (edit("mean area", 4, np.inf), "public.csv: column 'mean area', row 5"),
         (lambda f: f.assign(**{"mean area": np.nan}), "public.csv: column 'mean area' has no value"),
         (lambda f: f[:0], "public.csv has columns"),
         (lambda f: f[[]].assign(diagnosis="benign"), "no columns"),
@@ -459,10 +424,10 @@ def test_a_schema_that_does_not_fit(
     Schema((*columns[1:], Column("mean radius", "continuous"))).write("schema.yaml")
     refused(capsys, "the schema does not say the bounds of 'mean radius'", *schema)
     Schema(columns).write("schema.yaml")
-    _edit("mean area", 4, None)(private).to_csv("data.csv", index=False)
+    edit("mean area", 4, None)(private).to_csv("data.csv", index=False)
     refused(capsys, "data.csv: column 'mean area' has a missing value in row 5", *schema, "--strict")
     private.to_csv("data.csv", index=False)
-    _edit("mean area", 4, None)(public).to_csv("public.csv", index=False)
+    edit("mean area", 4, None)(public).to_csv("public.csv", index=False)
     refused(capsys, "public.csv: column 'mean area' has a missing value in row 5", *schema)
 
 

@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer
+from patients import cli, edit, files, result, table  # pyright: ignore[reportMissingImports]
 
 from understudy import load
 from understudy.cli.app import main
 from understudy.methods.taught import Taught
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import Column, Schema
-
-FEATURES = ["mean radius", "mean texture", "mean area", "mean smoothness"]
-
-
-def table() -> pd.DataFrame:
-    loaded: Any = load_breast_cancer(as_frame=True)
-    labels = np.asarray(loaded.target_names)[loaded.target]
-    order = np.random.default_rng(0).permutation(len(labels))
-    return loaded.data[FEATURES].assign(diagnosis=labels).iloc[order].reset_index(drop=True)
-
-
-def cli(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit:
-        main([*map(str, arguments)])
-    printed = capsys.readouterr()
-    return int(exit.value.code or 0), printed.out, printed.err
-
-
-def result(printed: tuple[int, str, str]) -> dict[str, Any]:
-    code, out, err = printed
-    assert (code, err) == (0, ""), err
-    return json.loads(out)
-
-
-def files() -> set[str]:
-    return {path.name for path in Path().iterdir()}
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +44,6 @@ def release(tmp_path_factory: pytest.TempPathFactory, public: pd.DataFrame) -> P
     return made / "release"
 
 
-def _edit(column: str, row: Any, value: Any) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    def edit(frame: pd.DataFrame) -> pd.DataFrame:
-        changed = frame.astype({column: object})
-        changed.loc[row, column] = value
-        return changed
-
-    return edit
-
-
 def test_predictions(capsys: pytest.CaptureFixture[str], release: Path, folder: Path) -> None:
     test = table()[400:]
     test.to_csv("new.csv", index=False)
@@ -103,8 +66,8 @@ def test_predictions(capsys: pytest.CaptureFixture[str], release: Path, folder: 
     [
         (lambda f: f.drop(columns="mean area"), "new.csv lacks column 'mean area', which the classifier needs"),
         (lambda f: f.rename(columns={"mean area": "mean aera"}), "Did you mean 'mean aera'"),
-        (_edit("mean area", 4, np.inf), "new.csv: column 'mean area', row 5 (the first is row 1): the value inf"),
-        (_edit("mean area", 4, "big"), "the value 'big' is not a number"),
+        (edit("mean area", 4, np.inf), "new.csv: column 'mean area', row 5 (the first is row 1): the value inf"),
+        (edit("mean area", 4, "big"), "the value 'big' is not a number"),
     ],
 )
 def test_rows_that_cannot_be_labelled(
