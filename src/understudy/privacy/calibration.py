@@ -119,10 +119,11 @@ def _narrow(cost: Callable[[float], float], epsilon: float, low: float, high: fl
     """
 
     def excess(noise: float) -> float:
+        """At most 0 where it fits, and above where it does not, even by the last bit."""
         found = cost(noise)
-        if 0 < found < math.inf:
-            return math.log(found / epsilon)
-        return -math.inf if found == 0 else math.inf
+        if found <= epsilon:
+            return -math.inf if found <= 0 else min(math.log(found / epsilon), 0.0)
+        return max(math.log(found / epsilon), 1e-300) if found < math.inf else math.inf
 
     over, under = excess(low), excess(high)
     nudge, width, looks = 1.0, high - low, 0
