@@ -118,6 +118,10 @@ class OrderedLook:
             span = reach.ladder_range(now.edges, now.counts, now.deviations)
         if span is None:
             return
+        if not self._found and reach.leaves_many(now, span, self._plan.rows):
+            if len(self._levels) < self._rounds - 1:
+                return  # most rows are not where some are: the ladder is counted again
+            span = reach.stretched(now.counts, now.deviations, span)
         # The outermost cells of the ladder are never more than what lies beyond.
         first = min(max(span[0], 1), len(now.counts) - 2)
         kept = now.edges[first : max(min(span[1], len(now.counts) - 1), first + 1) + 1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from understudy.tables.coordinates.histogram import Estimate
+
 # The further a cell lies from what is found already, the more it must stand out of the noise.
 _NEAR = (1.3, 2.3, 3.3)
 _FAR = 4.0
@@ -13,6 +15,7 @@ _EMPTY, _DROWNS, _QUIET = 0.1, 1.0, 0.003
 _TAIL = 5.0
 _UNSEEN = 1.5
 _FEW, _MANY = 0.75, 3.0
+_LEFT, _HALF = 0.2, 0.5
 
 
 def occupied(counts: np.ndarray, deviations: np.ndarray, least: float = _FIRST) -> tuple[int, int] | None:
@@ -54,6 +57,25 @@ def ladder_range(edges: np.ndarray, counts: np.ndarray, deviations: np.ndarray) 
         first = zero
     if last <= zero and edges[last] >= edges[first] / 4:
         last = zero + 1
+    return first, last
+
+
+def leaves_many(now: Estimate, span: tuple[int, int], rows: int) -> bool:
+    """Whether a good part of the rows is neither there nor missing: all of them lie somewhere, whatever drowns."""
+    inside = slice(*span)
+    left = rows - now.missing - now.counts[inside].sum()
+    noise = (now.missing_variance + now.variance[inside].sum()) ** 0.5
+    return left > max(_LEFT * rows, _FIRST * noise)
+
+
+def stretched(counts: np.ndarray, deviations: np.ndarray, span: tuple[int, int]) -> tuple[int, int]:
+    """The span with the cells around it that hold most, next to noise: each end goes where the sum of what stands out by more
+    than half a deviation is largest.
+    """
+    gain = counts - _HALF * deviations
+    up, down = np.cumsum(gain[span[1] :]), np.cumsum(gain[: span[0]][::-1])
+    last = span[1] + (int(np.argmax(up)) + 1 if len(up) and up.max() > 0 else 0)
+    first = span[0] - (int(np.argmax(down)) + 1 if len(down) and down.max() > 0 else 0)
     return first, last
 
 
