@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 
 from understudy.errors import InputError
-from understudy.evaluation.image_fidelity import FEATURES, frechet_distance, image_features, picture_grid
+from understudy.evaluation.image_fidelity import (
+    FEATURES,
+    frechet_distance,
+    image_features,
+    picture_grid,
+    precision_recall,
+)
 from understudy.evaluation.images import Training, as_images, image_accuracy, train
 from understudy.images.deform import Affine
 from understudy.learn.convnets import ConvNet, TwoLayerCNN
@@ -135,6 +141,23 @@ def test_the_distance_grows_with_what_is_wrong() -> None:
     assert frechet_distance(real, np.zeros_like(again)) > frechet_distance(real, noisy)
     with pytest.raises(InputError, match="at least two of each"):
         frechet_distance(real, again[:1])
+
+
+def test_precision_falls_with_what_is_unlike_and_recall_with_what_is_missing() -> None:
+    rng = np.random.default_rng(0)
+    real, again = (rng.random((200, 12, 12)) * np.linspace(0.1, 1, 200)[:, None, None] for _ in range(2))
+    assert precision_recall(real, real) == (1.0, 1.0)
+    precision, recall = precision_recall(real, again)
+    assert precision > 0.8
+    assert recall > 0.8
+    strange = np.concatenate([again[::2], np.round(rng.random((100, 3, 3))).repeat(4, 1).repeat(4, 2)])
+    assert precision_recall(real, strange)[0] < 0.7
+    dark_only = again[:60]
+    precision, recall = precision_recall(real, dark_only)
+    assert precision > 0.8
+    assert recall < 0.6
+    with pytest.raises(InputError, match="more than 5"):
+        precision_recall(real, again[:5])
 
 
 def test_a_grid_of_pictures_is_written(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from understudy._lazy import attach
 
 if TYPE_CHECKING:
     from understudy.evaluation.classifiers import FIVE, FOUR, PANELS, REPLACED, TWELVE
-    from understudy.evaluation.image_fidelity import frechet_distance, picture_grid
+    from understudy.evaluation.image_fidelity import frechet_distance, picture_grid, precision_recall
     from understudy.evaluation.images import Training, image_accuracy
     from understudy.evaluation.noisy import noisy_metrics
     from understudy.evaluation.ranking import ranking_agreement
@@ -36,6 +36,7 @@ _HOMES: dict[str, str] = {
     "Training": "understudy.evaluation.images",
     "evaluate": "understudy.evaluation.settings",
     "frechet_distance": "understudy.evaluation.image_fidelity",
+    "precision_recall": "understudy.evaluation.image_fidelity",
     "image_accuracy": "understudy.evaluation.images",
     "noisy_metrics": "understudy.evaluation.noisy",
     "picture_grid": "understudy.evaluation.image_fidelity",
@@ -60,6 +61,7 @@ __all__ = [
     "image_accuracy",
     "noisy_metrics",
     "picture_grid",
+    "precision_recall",
     "ranking_agreement",
     "score",
 ]

@@ -53,6 +53,38 @@ def frechet_distance(real: ArrayLike, synthetic: ArrayLike) -> float:
     return max(0.0, (gap + float(np.trace(a) + np.trace(b)) - 2 * float(cross)) / float(np.trace(a)))
 
 
+def precision_recall(
+    real: ArrayLike, synthetic: ArrayLike, *, neighbours: int = 5, most: int = 5000
+) -> tuple[float, float]:
+    """Touches private data (`real`): how many synthetic images lie among the real ones, and how many real ones among those.
+
+    Kynkäänniemi et al. 2019, on the random features: an image lies among others if it is no further from one of them than
+    that one is from its k-th nearest. Of each set the first `most` images count.
+    """
+    first, second = (image_features(np.asarray(one)[:most]) for one in (real, synthetic))
+    if min(len(first), len(second)) <= neighbours:
+        raise InputError(f"precision and recall of two sets of images need more than {neighbours} of each.")
+    return _among(second, first, neighbours), _among(first, second, neighbours)
+
+
+def _among(points: np.ndarray, others: np.ndarray, neighbours: int) -> float:
+    """The share of points within the reach of at least one of the others."""
+    reach = np.concatenate(
+        [
+            np.partition(_squares(others[i : i + _AT_ONCE], others), neighbours, axis=1)[:, neighbours]
+            for i in range(0, len(others), _AT_ONCE)
+        ]
+    )
+    found = [(_squares(points[i : i + _AT_ONCE], others) <= reach).any(axis=1) for i in range(0, len(points), _AT_ONCE)]
+    return float(np.concatenate(found).mean())
+
+
+def _squares(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Squared distances of all pairs, in double precision: those of an image to itself must come out alike."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return np.maximum((a**2).sum(axis=1)[:, None] - 2 * a @ b.T + (b**2).sum(axis=1), 0)
+
+
 def picture_grid(images: ArrayLike, path: str | Path, *, columns: int = 10, zoom: int = 2) -> Path:
     """Write the images, row after row, as one PNG. As private as the images."""
     from matplotlib import image as png
