@@ -53,6 +53,7 @@ PAGES: dict[str, dict[str, str]] = {
         "interactions": "interactions:BENCHMARK",
         "any-table": "any_table:BENCHMARK",
         "taught": "taught:BENCHMARK",
+        "image-likeness": "image_likeness:BENCHMARK",
         "persons": "persons:BENCHMARK",
         "persons-audit": "persons_audit:BENCHMARK",
         "visits": "visits:BENCHMARK",
