@@ -112,7 +112,7 @@ class Design:
             return made
         return made.at[:, slice(*self.label)].set(jax.nn.one_hot(latents.classes, self.classes))
 
-    def offsets(self, network: Any) -> Array:
+    def offsets(self, network: Any) -> Any:
         """What learns at the full rate, however cautious the rest is."""
         return network.offset
 
@@ -137,7 +137,7 @@ class PictureDesign(Design):
         shown = raw if self.seen is None else low_passed(raw, self.shape, self.seen)
         return jnp.concatenate([shown, jax.nn.one_hot(latents.classes, self.classes)], axis=1)
 
-    def offsets(self, network: Any) -> Array:
+    def offsets(self, network: Any) -> Any:
         return network.inner.offset
 
 
