@@ -32,7 +32,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
     if epsilon is None:
         made = train.images[chances.permutation(len(train))[:count]]
     else:
-        how = GENERATOR[name] | ({"edges": 0.0} if small else {})
+        how: dict[str, Any] = GENERATOR[name] | ({"edges": 0.0} if small else {})
         fitted = ImageMoments(epsilon, DELTA, random_state=seed, unsafe_noise_seed=seed, **how).fit(train)
         made = fitted.sample(count, seed).images
     precision, recall = precision_recall(real, made)

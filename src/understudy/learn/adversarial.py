@@ -306,13 +306,13 @@ def _straight(hard: Array, soft: Array) -> Array:
     return soft + jax.lax.stop_gradient(hard - soft)
 
 
-def make(design: Design, generator: Generator, latents: Latents) -> Float[Array, "rows width"]:
+def make(design: Design, generator: Any, latents: Latents) -> Float[Array, "rows width"]:
     """Fake records, which carry the class they were asked for."""
     return design.records(generator(latents.z, latents.classes), latents)
 
 
 @partial(jax.jit, static_argnums=0)
-def make_records(design: Design, generator: Generator, latents: Latents) -> Float[Array, "rows width"]:
+def make_records(design: Design, generator: Any, latents: Latents) -> Float[Array, "rows width"]:
     """`make` as one program, for sampling."""
     return make(design, generator, latents)
 
@@ -327,7 +327,7 @@ def follow(
     """One step towards fakes that are moved by a perturbation (G-PATE, equation 2)."""
     goal = make(design, generator.network, latents) + perturbation
 
-    def loss(network: Generator) -> Array:
+    def loss(network: Any) -> Array:
         return jnp.mean(jnp.sum(jnp.square(make(design, network, latents) - goal), axis=1))
 
     return advance(design, generator, jax.grad(loss)(generator.network))
@@ -338,7 +338,7 @@ def climb(
 ) -> tuple[GeneratorState, Float[Array, ""]]:
     """One step of the generator to where a critic scores its fakes higher, and the mean score."""
 
-    def loss(network: Generator) -> Array:
+    def loss(network: Any) -> Array:
         return -jnp.mean(critic(make(design, network, latents))[:, 0])
 
     value, gradient = jax.value_and_grad(loss)(generator.network)
@@ -383,7 +383,7 @@ def _teaching(steps: int) -> optax.GradientTransformation:
 def _imitate(design: Design, steps: int, state: Any, latents: Latents, goals: Array) -> Any:
     """Some steps of `imitate`."""
 
-    def loss(network: Generator, latents: Latents, goal: Array) -> Array:
+    def loss(network: Any, latents: Latents, goal: Array) -> Array:
         fakes = make(design, network, latents)
         apart = jnp.sum(_distances(fakes, fakes)) / (_TAUGHT * (_TAUGHT - 1))
         return 2 * jnp.mean(_distances(fakes, goal)) - apart

@@ -198,7 +198,7 @@ def _known(count: Int[Array, " classes"], classes: Int[Array, " batch"]) -> Arra
     return (count[classes] > 0).astype(jnp.float32)
 
 
-def _scores(teacher: MLP, count: Array, fakes: Array, classes: Array) -> Float[Array, " batch"]:
+def _scores(teacher: Any, count: Array, fakes: Array, classes: Array) -> Float[Array, " batch"]:
     """Private. One teacher's scores of fakes, less its mean within each class."""
     known = _known(count, classes)
     score = teacher(fakes)[:, 0] * known
@@ -206,7 +206,7 @@ def _scores(teacher: MLP, count: Array, fakes: Array, classes: Array) -> Float[A
     return (score - same @ score / jnp.maximum(same.sum(axis=1), 1)) * known
 
 
-def _directions(teacher: MLP, count: Array, fakes: Array, classes: Array) -> Float[Array, "batch features"]:
+def _directions(teacher: Any, count: Array, fakes: Array, classes: Array) -> Float[Array, "batch features"]:
     """Private. Where one teacher's score of each fake rises (G-PATE, Algorithm 1, line 8)."""
     known = _known(count, classes)
     return jax.grad(lambda x: jnp.sum(teacher(x)[:, 0] * known))(fakes)
@@ -237,7 +237,7 @@ def sum_directions(
     count: Int[Array, "teachers classes"],
     fakes: Float[Array, "batch features"],
     classes: Int[Array, " batch"],
-    lens: Float[Array, "seen features"] | None = None,
+    lens: Float[Array, "seen pixels"] | None = None,
 ) -> Int[Array, " sums"]:
     """Touches private data: every teacher's directions for the whole batch as one vector, in whole numbers, summed.
 
@@ -265,7 +265,7 @@ def sum_scores(
 ) -> Int[Array, " batch"]:
     """Touches private data: every teacher's centred scores of the batch, at norm 1 or as signs, summed."""
 
-    def say(network: MLP, count: Array, fakes: Array, classes: Array) -> Array:
+    def say(network: Any, count: Array, fakes: Array, classes: Array) -> Array:
         scores = _scores(network, count, fakes, classes)
         return _signs(len(fakes), scores) if signs else _unit(scores)
 
@@ -309,8 +309,8 @@ def count_directions(
 ) -> Int[Array, "batch dimensions bins"]:
     """Touches private data: G-PATE, Algorithm 1, lines 7 to 9, and Algorithm 2, lines 3 to 8."""
 
-    def choose(networks: MLP, count: Array, fakes: Array, classes: Array, projections: Array) -> Array:
-        def projected(teacher: MLP, count: Array) -> Array:
+    def choose(networks: Any, count: Array, fakes: Array, classes: Array, projections: Array) -> Array:
+        def projected(teacher: Any, count: Array) -> Array:
             # Line 8 of Algorithm 1: the gradient of the teacher's loss at each fake; line 3 of Algorithm 2: times R.
             known = _known(count, classes)
             perturbations = jax.grad(lambda x: jnp.sum(jax.nn.softplus(teacher(x)[:, 0]) * known))(fakes)
