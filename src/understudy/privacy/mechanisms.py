@@ -7,6 +7,7 @@ returns what is safe to publish: noisy answers, whose cost the budget now holds.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -258,6 +259,31 @@ class ClippedSum:
         noise = "continuous" if self.grid is None else "discrete"
         budget.charge(GaussianEvent(self.noise_multiplier, noise=noise))
         return _noisy_sum(vectors, self.clip, sigma, self.grid, budget)
+
+    def release_groups(
+        self, parts: Iterable[tuple[ArrayLike, ArrayLike]], dimension: int, groups: int, budget: Budget
+    ) -> Floats:
+        """The noisy sum of each group of records (groups x dimensions). Safe to publish.
+
+        A part is some rows and the group of each; one of a group below 0 is summed nowhere. A record is in one group, so all sums
+        together move by what one sum would. Needs a `grid`. Charged before the first part is made.
+        """
+        check_count("dimension", dimension)
+        check_count("groups", groups)
+        if self.grid is None:
+            raise InputError("sums of groups are released themselves: give a `grid`, for exact noise.")
+        sigma = math.nextafter(self.noise_multiplier * self.sensitivity(dimension), math.inf)
+        budget.charge(GaussianEvent(self.noise_multiplier, noise="discrete"))
+        whole = np.zeros((groups, dimension), dtype=np.int64)
+        for rows, of in parts:
+            vectors, group = _matrix(rows), np.asarray(of)
+            if vectors.shape[1] != dimension or group.shape != (len(vectors),) or (group >= groups).any():
+                raise InputError(f"expected rows of {dimension} numbers, each of one of {groups} groups.")
+            rounded = np.rint(clip_rows(vectors, self.clip) / self.grid).astype(np.int64)
+            for g in range(groups):
+                whole[g] += rounded[group == g].sum(axis=0)
+        noisy: Floats = budget.noise.add_discrete_gaussian(whole, sigma / self.grid).astype(np.float64)
+        return noisy * self.grid
 
 
 @dataclass(frozen=True)
