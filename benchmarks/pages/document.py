@@ -20,6 +20,7 @@ TITLES = {
     "pategan": "PATE-GAN",
     "gpate": "G-PATE",
     "dpkip": "DP-KIP",
+    "field": "the field",
     "other": "Our own figures, and quick runs",
 }
 _HEAD = """# Results: {title}
