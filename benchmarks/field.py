@@ -90,7 +90,11 @@ def measured(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
             rows = generator.sample(ROWS, random_state=seed)
         features = Featuriser(data.schema, target)
         like = fidelity(
-            data.train, rows, data.schema, features.rows(thinned(data.train, target, ROWS, seed)), features.rows(rows)
+            data.train,
+            rows,
+            data.schema,
+            features.rows(thinned(data.train, target, ROWS, seed, keep_rare=False)),
+            features.rows(rows),
         )
         scores = means(frame_scores("five", rows, Split(data.train, test, data.schema, data.positive), seed))
     return {

@@ -12,7 +12,7 @@ import pytest
 from understudy import AIM, MST, load
 from understudy.errors import InputError
 from understudy.methods import aim
-from understudy.methods.marginals import PARTS, CodedTable, MarginalGenerator
+from understudy.methods.marginals import CodedTable, MarginalGenerator
 from understudy.privacy import ZCDPEvent
 from understudy.tables import Column, Schema, validate_frame
 
@@ -146,12 +146,18 @@ def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(method: str, tmp_p
     assert resumed.certificate_.epsilon == whole.certificate_.epsilon
 
 
-def test_a_row_moves_a_score_by_a_whole_row_at_most() -> None:
+@pytest.mark.parametrize("grid", [1, 5040])
+def test_a_record_moves_a_score_by_no_more_than_its_sensitivity(grid: int) -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, (50, 2))
     expected = rng.random(9) * 10
-    here, there = (CodedTable(rows, (3, 3)).away((0, 1), expected) for rows in (codes, codes[1:]))
-    assert abs(here - there) <= PARTS
+    weights = None if grid == 1 else np.full(50, grid // 2)
+    gone = 1 if grid == 1 else 2  # one row, or the two rows of a person
+    here = CodedTable(codes, (3, 3), 0, weights, grid)
+    there = CodedTable(codes[gone:], (3, 3), 0, None if weights is None else weights[gone:], grid)
+    for goal, least in ((expected, 0), (np.zeros(9), here.sensitivity)):
+        moved = here.away(here.counts((0, 1)), goal) - there.away(there.counts((0, 1)), goal)
+        assert least <= abs(moved) <= here.sensitivity
 
 
 def test_one_column_alone_is_learnt_too() -> None:

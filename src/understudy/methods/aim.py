@@ -19,7 +19,7 @@ import numpy as np
 
 from understudy.errors import InputError
 from understudy.learn.graphical import Clique, Measured, Model, fit, towards
-from understudy.methods.marginals import PARTS, CodedTable, MarginalGenerator, TableLook, in_parts
+from understudy.methods.marginals import CodedTable, MarginalGenerator, TableLook
 from understudy.privacy.zcdp import choice_rho, counts_rho
 from understudy.release.driver import Draw
 from understudy.release.intake import Intake
@@ -105,7 +105,7 @@ class AdaptiveLook(TableLook):
         open_ = self._open()
         before = self._expected()
         scores = [self._score(clique, before[clique]) for clique in open_]
-        clique = open_[self.choose(scores, self.epsilon, 2 * PARTS, draw)]
+        clique = open_[self.choose(scores, self.epsilon, draw, weight=2)]
         self.chosen.append(self.count(clique, self.sigma, draw))
         self.spent.append((self.sigma, self.epsilon))
         self.model = self._fit(_ROUND_STEPS, before[clique])
@@ -118,12 +118,12 @@ class AdaptiveLook(TableLook):
     def _score(self, clique: Clique, expected: np.ndarray) -> int:
         """Private. How far a table is from the model, less its noise, weighed by the part of the workload that it touches.
 
-        A pair touches twice as many pairs as a column does. Without one row it is less or more by twice `PARTS` at most.
+        A pair touches twice as many pairs as a column does: it is weighed by 2, and so is what a record moves it by.
         """
         if clique not in self._exact:
             self._exact[clique] = self.table.counts(clique)
-        away = int(np.abs(PARTS * self._exact[clique] - in_parts(expected)).sum())
-        return len(clique) * (away - round(PARTS * _AVERAGE * self.sigma * expected.size))
+        away = self.table.away(self._exact[clique], expected)
+        return len(clique) * (away - round(self.table.sensitivity * _AVERAGE * self.sigma * expected.size))
 
     def _open(self) -> list[Clique]:
         """Public. The tables that leave the model as small as it may be by now."""

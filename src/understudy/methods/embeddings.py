@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -67,6 +67,7 @@ class EmbeddingGenerator(AdversarialGenerator):
     """Base of both. A method says which `features` a record has."""
 
     method: ClassVar[str]
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "weighted"
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))
@@ -110,23 +111,27 @@ class EmbeddingGame(Game):
         counts = np.maximum(ratio * len(prepared.rows), 1.0)
         self.goal = (sums / counts[:, None]).astype(np.float32)
         # The mean of a class with few rows is mostly noise, and counts as much less.
-        unsure = features.dimension * (self.noise * self.sum.sensitivity(features.dimension) / counts) ** 2
+        noise = self.noise * self.sum.sensitivity(features.dimension, prepared.rows.each)
+        unsure = features.dimension * (noise / counts) ** 2
         self.weights = (1 / (1 + unsure)).astype(np.float32)
 
     def _release(self) -> np.ndarray:
         """Touches private data: the noisy sum of features of each class. Safe to publish."""
         dimension, classes = self.features.dimension, self.design.classes
-        return self.sum.release_groups(self._parts(), dimension, classes, self.prepared.rows.budget)
+        rows = self.prepared.rows
+        return self.sum.release_groups(self._parts(), dimension, classes, rows.budget, rows=rows.each)
 
-    def _parts(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Private. Features of the rows, some at a time; a blank row is of no class."""
-        records, classes = self.prepared.records, self.prepared.classes
+    def _parts(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Private. Features of the rows, some at a time, with what each counts of its record; a blank row is of no class."""
+        records, classes, rows = self.prepared.records, self.prepared.classes, self.prepared.rows
+        counting = np.ones(len(rows.frame)) if rows.weights is None else rows.weights / rows.grid
+        shares = rows.at_their_places(counting)
         compute = jax.jit(self.features)
         for first in range(0, len(records), _ROWS):
             some = np.zeros((_ROWS, records.shape[1]), dtype=np.float32)
             here = slice(first, first + _ROWS)
             some[: len(records[here])] = records[here]
-            yield np.asarray(compute(jnp.asarray(some)))[: len(records[here])], classes[here]
+            yield np.asarray(compute(jnp.asarray(some)))[: len(records[here])], classes[here], shares[here]
 
     def start(self) -> EmbeddingState:
         return EmbeddingState(self.prepared.start_generator(self.design))

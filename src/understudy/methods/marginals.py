@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -89,27 +89,32 @@ class CodedTable:
     sizes: tuple[int, ...]
     target: int = 0
     """The column that is to be in the first clique."""
+    weights: np.ndarray | None = None
+    grid: int = 1
+    """Where a record is a person with several rows: what each row counts, and the parts of one in which that is said."""
+
+    @property
+    def sensitivity(self) -> int:
+        """What a record moves `away` by, at most: it stands in one cell, or in several by parts that are one together."""
+        return PARTS * self.grid
 
     def counts(self, clique: Clique) -> np.ndarray:
-        """Private. How many rows stand in each cell: each row in one."""
+        """Private. How many records stand in each cell, in parts of the grid: each row in one."""
         at = np.zeros(len(self.codes), dtype=np.int64)
         for v in clique:
             at *= self.sizes[v]
             at += self.codes[:, v]
         cells = math.prod(self.sizes[v] for v in clique)
-        return np.bincount(at, minlength=cells).astype(np.int64)
+        # Sums of whole numbers below 2^53 are exact as floats.
+        return np.bincount(at, weights=self.weights, minlength=cells).astype(np.int64)
 
-    def away(self, clique: Clique, expected: np.ndarray) -> int:
-        """Private. How far a table is from expected counts, summed over its cells, in parts of a row.
+    def away(self, counts: np.ndarray, expected: np.ndarray) -> int:
+        """Private. How far a table is from expected counts, summed over its cells, in whole parts of a record.
 
-        A row stands in one cell: without it the sum differs by `PARTS` at most.
+        Without one record the sum differs by `sensitivity` at most.
         """
-        return int(np.abs(PARTS * self.counts(clique) - in_parts(expected)).sum())
-
-
-def in_parts(expected: np.ndarray) -> np.ndarray:
-    """Expected counts as whole parts of a row."""
-    return np.rint(PARTS * expected.ravel()).astype(np.int64)
+        rounded = np.rint(PARTS * expected.ravel()).astype(np.int64)
+        return int(np.abs(PARTS * counts - self.grid * rounded).sum())
 
 
 @dataclass(frozen=True)
@@ -219,18 +224,19 @@ class TableLook(Trainer):
         """Touches private data: a table with noise."""
         noisy = draw(
             f"table {clique}",
-            lambda: self.paid.release(self.table.counts(clique), sigma),
+            lambda: self.paid.release(self.table.counts(clique), sigma, self.table.grid),
             lambda _: self.paid.skip(counts_rho(sigma)),
         )
-        return Measured(clique, noisy.astype(np.float64), sigma)
+        return Measured(clique, noisy, sigma)
 
     def count_columns(self, sigma: float, draw: Draw) -> None:
         """Touches private data: the tables of all single columns, with noise."""
         self.one_way = [self.count((v,), sigma, draw).table for v in range(len(self.sizes))]
         self.one_sigma = sigma
 
-    def choose(self, scores: Sequence[int], epsilon: float, sensitivity: int, draw: Draw) -> int:
-        """Touches private data: the place of one of the best scores, by the exponential mechanism."""
+    def choose(self, scores: Sequence[int], epsilon: float, draw: Draw, weight: int = 1) -> int:
+        """Touches private data: the place of one of the best scores (`away`, at most `weight` times), by the exponential mechanism."""
+        sensitivity = weight * self.table.sensitivity
         chosen = draw(
             "choice",
             lambda: np.array([self.paid.choose(np.array(scores, dtype=np.int64), epsilon, sensitivity)]),
@@ -276,6 +282,7 @@ class MarginalGenerator(TableGenerator):
 
     resumable: ClassVar[bool] = True
     buys_coordinates: ClassVar[bool] = True
+    takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "weighted"
     bins: int
 
     def begin(self, table: CodedTable, rows: Intake, rho: float) -> TableLook:
@@ -290,7 +297,8 @@ class MarginalGenerator(TableGenerator):
         self.refuse_wide([self.bins + 1] * len(rows.frame.columns))
         grid = Grid(rows.coordinates or buy_once(rows, lambda: buy(rows)), self.bins)
         self.refuse_wide(grid.sizes)
-        run = self.begin(CodedTable(grid.codes(rows), grid.sizes, grid.target or 0), rows, largest_rho(rows.budget))
+        table = CodedTable(grid.codes(rows), grid.sizes, grid.target or 0, rows.weights, rows.grid)
+        run = self.begin(table, rows, largest_rho(rows.budget))
         _, self.history_ = train(run, rows.run)
         if not run.one_way:
             raise InputError("the run was stopped before anything was counted: there is nothing to release.")

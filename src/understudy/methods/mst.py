@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.learn.graphical import Clique, Measured, Model, fit, towards
-from understudy.methods.marginals import PARTS, CodedTable, MarginalGenerator, TableLook
+from understudy.methods.marginals import CodedTable, MarginalGenerator, TableLook
 from understudy.privacy.zcdp import ROUNDING, choice_rho, counts_rho
 from understudy.release.driver import Draw
 from understudy.release.intake import Intake
@@ -64,18 +64,18 @@ class TreeLook(TableLook):
             scores = self._all_scores()
             group = self._groups()
             open_ = [pair for pair in scores if group[pair[0]] != group[pair[1]]]
-            self.edges.append(open_[self.choose([scores[pair] for pair in open_], self.epsilon, PARTS, draw)])
+            self.edges.append(open_[self.choose([scores[pair] for pair in open_], self.epsilon, draw)])
         else:
             self.pairs = [self.count(edge, self.pair_sigma, draw) for edge in self.edges]
         return {"edges": float(len(self.edges))}
 
     def _all_scores(self) -> dict[Clique, int]:
-        """Private. How far each pair is from independence, in parts of a row; without one row by `PARTS` less or more."""
+        """Private. How far each pair is from independence."""
         if self._scores is None:
             total = self.total
             shares = [np.maximum(table, 0) / max(float(np.maximum(table, 0).sum()), 1.0) for table in self.one_way]
             self._scores = {
-                (a, b): self.table.away((a, b), total * np.outer(shares[a], shares[b]))
+                (a, b): self.table.away(self.table.counts((a, b)), total * np.outer(shares[a], shares[b]))
                 for a, b in combinations(range(len(self.sizes)), 2)
             }
         return self._scores

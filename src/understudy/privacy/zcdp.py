@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +19,9 @@ from understudy.errors import BudgetExceeded, InputError
 from understudy.privacy.budget import Budget
 from understudy.privacy.calibration import smallest_noise
 from understudy.privacy.events import Event, ZCDPEvent, check_count, check_positive
+from understudy.privacy.persons import in_parts
 
-Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 # The last release takes what is left; this part of rho is what the rounding of its noise may add.
 ROUNDING = 1e-12
@@ -71,17 +71,20 @@ class PrepaidRho:
     def left(self) -> float:
         return max(0.0, self.rho * (1 - ROUNDING) - float(self._used))
 
-    def release(self, counts: ArrayLike, sigma: float) -> Ints:
+    def release(self, counts: ArrayLike, sigma: float, grid: int = 1) -> Floats:
         """Counts with exact discrete Gaussian noise. Safe to publish.
 
-        Blanking a record must move one cell by one at most: a record stands in one cell of a table.
+        Blanking a record must move one cell by one at most: a record stands in one cell of a table. With a `grid` counts are given in
+        parts of one, and a record is a person, whose rows count so many parts in all (see `persons`): a vector of norm one at most.
         """
         exact = np.asarray(counts)
         if exact.size == 0 or not np.issubdtype(exact.dtype, np.integer):
             raise InputError(f"`counts` must be whole numbers, some of them: got {exact.dtype} of shape {exact.shape}.")
+        check_count("grid", grid)
         self.skip(counts_rho(sigma))
-        noise: Any = self._budget.noise.at(self.draws)
-        return noise.add_discrete_gaussian(exact.astype(np.int64), math.nextafter(sigma, math.inf))
+        noise = self._budget.noise.at(self.draws)
+        drawn = noise.add_discrete_gaussian(exact.astype(np.int64), in_parts(math.nextafter(sigma, math.inf), grid))
+        return drawn.astype(np.float64) / grid
 
     def choose(self, scores: ArrayLike, epsilon: float, sensitivity: int) -> int:
         """The exponential mechanism: place i with a chance in proportion to exp(epsilon * scores[i] / (2 * sensitivity)).
