@@ -41,7 +41,7 @@ def parts(size: Size, repeats: int) -> list[Part]:
     every += [(table, method, epsilon) for epsilon in epsilons for table in tables for method in METHODS]
     return [
         Part(
-            f"{table}, {method}" + ("" if epsilon is None else f", epsilon {epsilon:g}"),
+            f"{table}, {method}" + ("" if epsilon is None else f", epsilon {epsilon:.1f}"),
             "benchmarks.field:measure",
             {"dataset": table, "method": method, "epsilon": epsilon},
             1 if method in ("aim", REAL) else repeats,

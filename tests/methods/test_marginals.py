@@ -126,6 +126,13 @@ def test_aim_says_beforehand_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) 
         generator.fit(table(200), schema=SCHEMA)
 
 
+def test_aim_says_beforehand_what_does_not_end() -> None:
+    wide = pd.DataFrame({f"c{i}": ["0", "1"] * 20 for i in range(200)})
+    schema = Schema(tuple(Column(name, "categorical", categories=("0", "1")) for name in wide))
+    with pytest.raises(InputError, match="200 columns would take about 62 hours"):
+        small("aim").fit(wide, schema=schema)
+
+
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_a_stopped_run_goes_on_and_ends_like_one_that_was_not(method: str, tmp_path: Path) -> None:
     whole = small(method).fit(table(800), schema=SCHEMA)

@@ -30,6 +30,9 @@ from understudy.release.settings import or_none, positive, setting, share, whole
 _COUNTING, _ROUNDS = 0.9, 16
 # Of rho; so little is not worth a round.
 _NOTHING = 1e-9
+# Every round tries the tree of every pair: so many seconds, times the fifth power of the columns, for about two rounds a column
+# (measured up to 240). What would take longer than half a day is refused.
+_TRYING, _LONGEST = 7e-7, 12 * 3600.0
 # How far noise of deviation 1 is from 0 on average.
 _AVERAGE = math.sqrt(2 / math.pi)
 # Steps of mirror descent in a round, which goes on from the model before it.
@@ -57,6 +60,12 @@ class AIM(MarginalGenerator):
     unsafe_noise_seed: int | None = None
 
     def refuse_wide(self, sizes: Sequence[int]) -> None:
+        seconds = _TRYING * len(sizes) ** 5
+        if seconds > _LONGEST:
+            raise InputError(
+                f"AIM on {len(sizes)} columns would take about {seconds / 3600:,.0f} hours of a processor: it tries every pair in every "
+                "round. Drop columns, or take MST or moments. The run was not charged."
+            )
         pairs = 8 * sum(a * b for a, b in combinations(sizes, 2))
         room = memory_left()
         if room is not None and 3 * pairs > room:
