@@ -41,13 +41,13 @@ class DPHP(EmbeddingGenerator):
     decay: float = setting(0.5, share("one", ends="()"))
 
     def features(self, prepared: Prepared) -> HermiteFeatures:
-        heads = prepared.space.heads
-        numbers = np.flatnonzero(heads.numbers)
+        public = prepared.design()
+        numbers = np.flatnonzero(public.heads.numbers)
         pairs = list(combinations(range(len(numbers)), 2))
         chosen = prepared.rng(4).permutation(len(pairs))[: self.products]
         return HermiteFeatures(
-            heads,
-            prepared.space.label,
+            public.heads,
+            public.label,
             self.order,
             self.product_order,
             tuple(sorted(pairs[i] for i in chosen)),

@@ -35,9 +35,9 @@ class DPMERF(EmbeddingGenerator):
     width: float = setting(1.0, positive())
 
     def features(self, prepared: Prepared) -> FourierFeatures:
-        heads = prepared.space.heads
+        public = prepared.design()
         return FourierFeatures(
-            heads, prepared.space.label, self.frequencies, self.width, int(prepared.rng(4).integers(2**31))
+            public.heads, public.label, self.frequencies, self.width, int(prepared.rng(4).integers(2**31))
         )
 
 

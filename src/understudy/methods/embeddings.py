@@ -107,7 +107,7 @@ class EmbeddingGame(Game):
         )
         self.sum = ClippedSum(features.norm, self.noise, features.norm * _GRID)
         sums = prepared.rows.run.prelude("embedding", budget, self._release)
-        ratio = np.asarray(prepared.space.ratio)
+        ratio = np.asarray(prepared.ratio)
         counts = np.maximum(ratio * len(prepared.rows), 1.0)
         self.goal = (sums / counts[:, None]).astype(np.float32)
         # The mean of a class with few rows is mostly noise, and counts as much less.
