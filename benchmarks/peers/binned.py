@@ -121,6 +121,6 @@ BENCHMARK = Benchmark(
         "Same codes, same split, same classifiers, all of epsilon 1 to the method; dpmm's models by themselves, without its binning.",
         f"AIM's model is limited to {MEGABYTES} MB in both. Seconds are processor seconds of fitting, memory is the process' peak. A "
         f"row without scores failed or did not end within {LIMIT:g} processor seconds.",
-        "AIM is measured once, MST with three seeds.",
+        "AIM is measured once.",
     ),
 )
