@@ -10,7 +10,7 @@ from benchmarks import registry
 from benchmarks.pages.comparison import comparison
 from benchmarks.pages.likeness import likeness_page, reached
 from benchmarks.pages.method_tables import PAGES as PAGES_WITH_TABLES
-from benchmarks.pages.method_tables import filled
+from benchmarks.pages.method_tables import SUMMARIES, filled
 from benchmarks.pages.summary import summary_page
 from benchmarks.result import Results, Row, number, read
 from understudy.errors import InputError
@@ -20,6 +20,7 @@ TITLES = {
     "pategan": "PATE-GAN",
     "gpate": "G-PATE",
     "dpkip": "DP-KIP",
+    "field": "the field",
     "other": "Our own figures, and quick runs",
 }
 _HEAD = """# Results: {title}
@@ -103,6 +104,8 @@ def _section(file: str, result: Results) -> str:
     ]
     for table, rows in result.by_table().items():
         lines += _table(table, rows)
+    if (make := SUMMARIES.get(about["benchmark"])) is not None:
+        lines += [*make(result.table("summary")), ""]
     unsafe = dict.fromkeys(row["unsafe"] for row in result.table("rows") if row.get("unsafe"))
     lines += [f"- *Unsafe*: {reason}" for reason in unsafe]
     # What is known today about a table, not only what was known on the day of the run.

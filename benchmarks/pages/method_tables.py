@@ -365,6 +365,57 @@ def rules_table(summary: Sequence[Row]) -> list[str]:
     return _table(["table", "rows", *heads, "distance, no rules", "rules"], rows)
 
 
+# ---- the field ----
+
+
+def field_tables(rows: Sequence[Row], method: str) -> list[str]:
+    """What DP-KIP's Table 3 prints for a method, beside ours; with the number of seeds where there are fewer than five."""
+    made: list[list[str]] = []
+    for row in select(rows, row=label(method)):
+        found = cell(row, 3, 5)
+        made.append([row["table"].removeprefix("Table 3, "), row["metric"], f"{row['paper']:.3f}", found])
+    return _table(["table", "metric", "printed", "measured"], made)
+
+
+def binned_table(summary: Sequence[Row], *methods: str) -> list[str]:
+    """Ours and dpmm's on the same bins, a line each."""
+    made: list[list[str]] = []
+    for row in summary:
+        if row["method"] not in methods:
+            continue
+        names = [row["dataset"], row["method"].upper(), "ours" if row["library"] == "understudy" else row["library"]]
+        if row["auroc"] is None:
+            made.append([*names, row.get("error") or "–", "", "", "", ""])
+            continue
+        scores = [f"{row[name]:.3f}" for name in ("workload_error", "auroc")]
+        made.append([*names, *scores, f"{row['fit_seconds']:,.0f}", f"{row['peak_memory_mb']:,.0f}", str(row["seeds"])])
+    heads = ["table", "method", "whose", "workload error", "AUROC", "processor seconds", "MB", "seeds"]
+    return _table(heads, made)
+
+
+def field_table(summary: Sequence[Row]) -> list[str]:
+    """All methods on all tables, best first: AUROC (F1 of many classes), likeness at three orders, time and memory."""
+    made: list[list[str]] = []
+    for row in summary:
+        at = "–" if row["epsilon"] is None else f"{row['epsilon']:g}"
+        names = [row["dataset"], at, label(row["method"])]
+        if not row["seeds"]:
+            made.append([*names, row.get("error") or "–", "", "", "", "", "", "", "0"])
+            continue
+        score = f"{row['auroc']:.3f}" if row["auroc"] is not None else f"F1 {row['f1']:.3f}"
+        like = ["–" if row[f"distance_{n}"] is None else f"{row[f'distance_{n}']:.3f}" for n in (1, 2, 3)]
+        cost = ["" if row[name] is None else f"{row[name]:,.0f}" for name in ("fit_seconds", "peak_memory_mb")]
+        made.append([*names, score, *like, f"{row['c2st']:.3f}", *cost, str(row["seeds"])])
+    heads = ["AUROC", "1-way", "2-way", "3-way", "told apart", "processor seconds", "MB", "seeds"]
+    return _table(["table", "ε", "method", *heads], made)
+
+
+# What stands on a page of results for a benchmark that has no printed table.
+SUMMARIES: dict[str, Callable[[Sequence[Row]], list[str]]] = {
+    "field": field_table,
+    "aim-mst": lambda summary: binned_table(summary, "mst", "aim"),
+}
+
 # Page -> mark -> the result, its table, and what makes lines of it.
 PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
     "audits": {"audits": ("audit", "summary", audits)},
@@ -395,6 +446,14 @@ PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
         "dpkip table 2": ("dpkip-2", "rows", lambda rows: dpkip_images(rows, 2, (10, 20), 3)),
         "dpkip table 3": ("dpkip-3", "rows", dpkip_tables),
         "dpkip starts": ("dpkip-images", "rows", dpkip_starts),
+    },
+    **{
+        f"methods/{name}": {"field table 3": ("field-3", "rows", lambda rows, name=name: field_tables(rows, name))}
+        for name in ("dpmerf", "dphp")
+    },
+    **{
+        f"methods/{name}": {"same bins": ("aim-mst", "summary", lambda summary, name=name: binned_table(summary, name))}
+        for name in ("mst", "aim")
     },
     "methods/one-look": {
         "one look final": ("one-look", "summary", one_look_final),

@@ -102,7 +102,13 @@ def _numbers(encoder: Any) -> Any:
 
 
 def synthesise(
-    library: str, method: str, folder: Path, limit: float, patience: float | None = PATIENCE
+    library: str,
+    method: str,
+    folder: Path,
+    limit: float,
+    patience: float | None = PATIENCE,
+    *,
+    worker: Path | None = None,
 ) -> dict[str, Any]:
     """Run one worker; what went wrong comes back as text. Without `patience` the clock does not count."""
     python = Path(sys.executable) if library == "understudy" else make_env.interpreter(library)
@@ -111,12 +117,12 @@ def synthesise(
         return {"error": f"not installed here: {why}"}
     for old in ("made.csv", "made.parquet", "facts.json"):
         (folder / old).unlink(missing_ok=True)
-    worker = [str(python), str(WORKER), library, method, str(folder)]
+    command = [str(python), str(worker or WORKER), library, method, str(folder)]
     # The worker limits itself: a limit set on its way in would need a fork of this process, whose threads do not like that.
     environment = os.environ | {"PEER_SECONDS": str(math.ceil(limit))}
     clock = None if patience is None else patience * limit
     try:
-        done = subprocess.run(worker, capture_output=True, text=True, timeout=clock, check=False, env=environment)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=clock, check=False, env=environment)
     except subprocess.TimeoutExpired:
         return {"error": f"did not end within {clock:g} s by the clock"}
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):

@@ -179,6 +179,53 @@ for _entry in (
         needs=Needs(megabytes=550, seconds=8, steps=("iterations",), per_step=150),
     ),
     Entry(
+        "mst",
+        "generator",
+        "understudy.methods.mst:MST",
+        "MST",
+        "Every column is counted, then the pairs of columns that go together most are chosen and counted, all with noise. A model of "
+        "those counts draws the rows.",
+        quick=(("bins", 4), ("steps", 20)),
+        needs=Needs(per_cell=30, seconds=4, per_million_cells=0.5),
+    ),
+    Entry(
+        "aim",
+        "generator",
+        "understudy.methods.aim:AIM",
+        "AIM",
+        "Again and again the table of one or two columns that the model so far gets most wrong is chosen and counted, with noise, and "
+        "the model fitted again.",
+        quick=(("bins", 4), ("steps", 20), ("rounds", 3)),
+        needs=Needs(per_cell=30, seconds=60, per_million_cells=2),
+    ),
+    Entry(
+        "dpmerf",
+        "generator",
+        "understudy.methods.dpmerf:DPMERF",
+        "DP-MERF",
+        "The mean of random waves through the rows of each class is released once, with noise, and a generator is trained until its rows "
+        "have the same means.",
+        quick=(("frequencies", 8), ("steps", 50), ("batch", 16), ("generator_hidden", (4,))),
+        needs=Needs(megabytes=550, seconds=15, per_million_cells=4),
+    ),
+    Entry(
+        "dphp",
+        "generator",
+        "understudy.methods.dphp:DPHP",
+        "DP-HP",
+        "The means of a few polynomials of the rows of each class are released once, with noise, and a generator is trained until its rows "
+        "have the same means.",
+        quick=(
+            ("order", 4),
+            ("product_order", 2),
+            ("products", 1),
+            ("steps", 50),
+            ("batch", 16),
+            ("generator_hidden", (4,)),
+        ),
+        needs=Needs(megabytes=550, seconds=15, per_million_cells=4),
+    ),
+    Entry(
         "gan",
         "generator",
         "understudy.methods.gan:GAN",

@@ -21,9 +21,11 @@ from understudy.privacy import (
     GNMax,
     GNMaxEvent,
     LNMax,
+    PrepaidRho,
     SubsampledGaussianEvent,
 )
 from understudy.privacy.noise import NoiseSource, Shape, SystemNoise, UnsafeSeededNoise
+from understudy.privacy.zcdp import choice_rho
 
 Fit = Callable[[np.ndarray, Budget], np.ndarray]
 Catcher = Literal["replay", "ratio", "canaries"]
@@ -97,6 +99,22 @@ def labels(rows: np.ndarray, budget: Budget) -> np.ndarray:
 
 def laplace_labels(rows: np.ndarray, budget: Budget) -> np.ndarray:
     return LNMax(1 / SIGMA).answer(votes(rows), budget)
+
+
+def choices(rows: np.ndarray, budget: Budget) -> np.ndarray:
+    """Which class is the larger, by the exponential mechanism: a record moves one score up and the other down."""
+    return _choices(_leads(rows), budget)
+
+
+def _leads(rows: np.ndarray) -> np.ndarray:
+    """Private. By how many records each class is ahead of the other."""
+    counts = np.bincount(rows[rows[:, 0] >= 0, 0].astype(int), minlength=2)
+    return counts - counts[::-1]
+
+
+def _choices(scores: np.ndarray, budget: Budget) -> np.ndarray:
+    paid = PrepaidRho(QUERIES * choice_rho(0.5) * (1 + 1e-9), budget)
+    return np.array([paid.choose(scores, 0.5, 1) for _ in range(QUERIES)])
 
 
 def poisson_steps(rows: np.ndarray, budget: Budget) -> np.ndarray:
@@ -214,6 +232,11 @@ def as_many_rows_as_there_are(rows: np.ndarray, budget: Budget) -> np.ndarray:
     return np.tile(noisy_sum(rows, budget), (int(np.sum(rows[:, 0] >= 0)) + 1, 1))
 
 
+def weighted_scores_with_the_old_sensitivity(rows: np.ndarray, budget: Budget) -> np.ndarray:
+    """Scores are given weights, and the sensitivity stays what it was without them."""
+    return _choices(2 * _leads(rows), budget)
+
+
 # ---- found in other codes ----------------------------------------------------------------------------------------
 
 
@@ -328,6 +351,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("a start from real images", "DP-KIP's code", "replay", start_from_real_images, noisy_sum),
     Fault("sensitivity of one histogram for two", "many codes", "ratio", sensitivity_of_one_histogram, counts),
     Fault("half the noise that is stated", "many codes", "canaries", sharp_sum, sharp_sum, halved),
+    Fault("weighted scores, the sensitivity of unweighted ones", "many codes", "ratio", weighted_scores_with_the_old_sensitivity, choices),
     Fault("a draw without a charge", "many codes", "ratio", skipped_charge, noisy_sums),
     Fault("public draws that move when a record is missing", "our own moments", "ratio", draws_of_those_left, signed_sum),
 )  # fmt: skip

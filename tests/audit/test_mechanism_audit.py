@@ -26,6 +26,7 @@ from understudy.privacy import (
     LNMax,
     NoisyCounts,
     PoissonGaussianStep,
+    PrepaidRho,
     SubsampledGaussianEvent,
     compose,
 )
@@ -40,6 +41,9 @@ class HalvedNoise(Wrapped):
 
     def draw(self, kind: Kind, scale: float, shape: Shape) -> Any:
         return super().draw(kind, scale / 2, shape)
+
+    def gumbel_argmax(self, scores: np.ndarray, scale: float) -> int:
+        return super().gumbel_argmax(scores, scale / 2)
 
 
 def epsilon_lower_bound(here: np.ndarray, there: np.ndarray, delta: float) -> float:
@@ -172,3 +176,20 @@ def test_gnmax_with_halved_noise_leaves_its_exact_divergence() -> None:
 def test_poisson_step_stays_below_its_claim() -> None:
     claim = compose([SubsampledGaussianEvent(0.8, 0.5)], DELTA).epsilon
     assert _attack(poisson_step, 2_000, halve=False) <= claim
+
+
+def test_a_choice_keeps_its_epsilon_and_half_its_noise_is_noticed() -> None:
+    """Twenty candidates alike; a record moves one of them up and all others down."""
+    epsilon, draws = 1.2, 1500
+    here, there = np.zeros(20, dtype=int), np.where(np.arange(20) == 0, 1, -1)
+    bounds: list[float] = []
+    for halved in (False, True):
+        chosen: list[np.ndarray] = []
+        for scores in (here, there):
+            budget = Budget(1e3, DELTA)
+            if halved:
+                budget.noise = HalvedNoise(budget.noise)
+            paid = PrepaidRho(draws * epsilon**2 / 8 * (1 + 1e-9), budget)
+            chosen.append(np.array([paid.choose(scores, epsilon, 1) for _ in range(draws)]))
+        bounds.append(epsilon_lower_bound(chosen[0], chosen[1], 0.0))
+    assert bounds[0] <= epsilon < bounds[1]

@@ -229,6 +229,19 @@ def test_three_classes() -> None:
     assert model.score(rows[order[120:]], labels[order[120:]]) > 0.7
 
 
+def test_binary_experts_have_one_vote_a_teacher() -> None:
+    x, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(x))
+    train, public = order[:110], order[110:]
+    model = PATEClassifier(5, "gnmax", 60.0, estimator="experts", random_state=0, n_jobs=1)
+    model.fit(x[train], y[train], public=x[public])
+    assert model.certificate_.epsilon <= 60.0
+    experts = model._train_teachers(x[train], y[train], np.ones(110, dtype=bool), shards(110, 5, seed=0), 0)
+    assert np.all(experts.votes(x[public]).sum(axis=1) == 5)
+    assert all(len(teacher[-1].estimators_) == 3 for teacher in experts.teachers_)
+    assert model.score(x[public], y[public]) > 0.6
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

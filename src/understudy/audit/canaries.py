@@ -169,6 +169,9 @@ def likelihood_ratio(own: Sequence[Exit], other: Sequence[Exit]) -> float:
 def _log_density(passage: Exit, noisy: np.ndarray) -> float:
     """Up to a constant of the scale, which cancels but where the scale itself is private."""
     assert passage.exact is not None
+    if passage.kind == "choice":
+        odds = passage.exact.astype(np.float64) / passage.scale
+        return float(odds[int(noisy[0])] - np.logaddexp.reduce(odds))
     away = (noisy.astype(np.float64) - passage.exact) / passage.scale
     if passage.kind == "discrete_laplace":
         return -float(np.abs(away).sum())

@@ -13,7 +13,7 @@ import numpy as np
 
 from understudy.privacy.noise import NoiseSource, Shape
 
-Kind = Literal["discrete_laplace", "discrete_gaussian", "gaussian", "uniform"]
+Kind = Literal["discrete_laplace", "discrete_gaussian", "gaussian", "uniform", "choice"]
 
 
 class Wrapped(NoiseSource):
@@ -24,6 +24,9 @@ class Wrapped(NoiseSource):
 
     def draw(self, kind: Kind, scale: float, shape: Shape) -> Any:
         return getattr(self.source, kind)(scale, shape)
+
+    def gumbel_argmax(self, scores: np.ndarray, scale: float) -> int:
+        return self.source.gumbel_argmax(scores, scale)
 
     def discrete_laplace(self, scale: float, shape: Shape) -> Any:
         return self.draw("discrete_laplace", scale, shape)
@@ -70,6 +73,11 @@ class Recorder(Wrapped):
     def add_gaussian(self, exact: np.ndarray, sigma: float, *, scale_is_private: bool = False) -> Any:
         return self.passage("gaussian", exact, sigma, scale_is_private=scale_is_private)
 
+    def choose(self, scores: np.ndarray, scale: float) -> int:
+        chosen = self.gumbel_argmax(scores, scale)
+        self.exits.append(Exit("choice", np.array(scores), float(scale), np.array([chosen])))
+        return chosen
+
     def uniform(self, shape: Shape) -> Any:
         drawn = self.source.uniform(shape)
         self.exits.append(Exit("uniform", None, 1.0, np.array(drawn)))
@@ -102,6 +110,15 @@ class Replayer(Recorder):
         said = self._next(kind, exact.shape, None if scale_is_private else float(scale))
         self.exits.append(Exit(kind, np.array(exact), float(scale), said.noisy, scale_is_private))
         return said.noisy.copy()
+
+    def choose(self, scores: np.ndarray, scale: float) -> int:
+        said = self._next("choice", (1,), float(scale))
+        if said.exact is None or said.exact.shape != scores.shape:
+            raise Diverged(
+                f"passage {len(self.exits) + 1} is a choice between other candidates than on the first table"
+            )
+        self.exits.append(Exit("choice", np.array(scores), float(scale), said.noisy))
+        return int(said.noisy[0])
 
     def uniform(self, shape: Shape) -> Any:
         said = self._next("uniform", np.empty(shape).shape, None)

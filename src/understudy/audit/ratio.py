@@ -2,7 +2,8 @@
 
 Two neighbouring tables are run with the same answers (`replay`). Wherever noise is added, the exact numbers of the two
 runs are compared in units of that noise. Gaussian noise: the squared shifts add up, and the events were charged for so
-much (1 / multiplier², once for each release). Laplace noise: the absolute shifts add up, and epsilon was charged for so
+much (1 / multiplier², once for each release; twice the rho of what was chosen one after the other). A choice by scores counts as
+a Gaussian shift of the same rho: the square of the range of all shifts over four. Laplace noise: the absolute shifts add up, and epsilon was charged for so
 much. A sum that is larger than its charge is a sensitivity that somebody got wrong, found without any statistics.
 
 Steps on a random batch are compared as if the row had been in every batch; what sampling gains is the accountant's.
@@ -26,6 +27,7 @@ from understudy.privacy.events import (
     LaplaceEvent,
     LNMaxEvent,
     SubsampledGaussianEvent,
+    ZCDPEvent,
 )
 
 # DP-SGD adds clipped gradients in single precision: a batch of a few hundred is off by a few hundred-thousandths.
@@ -71,6 +73,9 @@ def moved(here: Sequence[Exit], there: Sequence[Exit]) -> tuple[float, float]:
         if one.exact is None or two.exact is None or one.scale_is_private:
             continue
         shift = (two.exact.astype(np.float64) - one.exact) / one.scale
+        if one.kind == "choice":
+            gaussian += float(np.ptp(shift)) ** 2 / 4  # twice rho, which is the square of the range over eight
+            continue
         if one.kind == "discrete_laplace":
             laplace += float(np.abs(shift).sum())
         else:
@@ -91,6 +96,8 @@ def precision(events: Sequence[Event]) -> float:
                 total += event.count / event.sigma_threshold**2 + 2 * event.answered / event.sigma**2
             case SubsampledGaussianEvent():
                 total += event.steps / event.noise_multiplier**2
+            case ZCDPEvent():
+                total += 2 * event.rho
             case _:
                 continue
     return total

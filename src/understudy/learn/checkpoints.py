@@ -141,7 +141,10 @@ class Workspace:
             raise InputError(f"{self.path} is of another run: the rows of the table are not the same.")
 
     def load(self, like: _State) -> tuple[int, _State, list[dict[str, Any]]]:
-        """The last whole checkpoint: its iteration, its state in the shape of `like`, and the public history."""
+        """The last whole checkpoint: its iteration, its state in the shape of `like`, and the public history.
+
+        An array of `like` without an entry may have grown to any length.
+        """
         import jax
         from safetensors import SafetensorError, safe_open
 
@@ -160,7 +163,7 @@ class Workspace:
                 history = json.loads(file.metadata()["history"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{last} is damaged ({error}): the run cannot be resumed.") from None
-        if any(_as_numpy(a).shape != b.shape for a, b in zip(leaves, arrays, strict=True)):
+        if any(np.size(a) and _as_numpy(a).shape != b.shape for a, b in zip(leaves, arrays, strict=True)):
             raise InputError(f"{last} is of another run: its arrays have other shapes.")
         restored = [_like(array, leaf) for leaf, array in zip(leaves, arrays, strict=True)]
         iteration = int(match.group(1))

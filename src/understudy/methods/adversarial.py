@@ -6,7 +6,6 @@ The coordinates, the rows in them and the generator that all of them start from 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -29,7 +28,7 @@ from understudy.learn.adversarial import (
     start_critic,
 )
 from understudy.learn.discriminators import Picture
-from understudy.methods.moments.space import buy
+from understudy.methods.moments.space import buy, buy_once
 from understudy.methods.records import RecordSpace
 from understudy.methods.warmstart import moments_frame
 from understudy.release.arrays import fitting
@@ -222,12 +221,7 @@ class AdversarialGenerator(TableGenerator):
 
     def _coordinates(self, rows: Intake) -> Coordinates:
         """Touches private data: what is released of the columns, paid for; of a method without privacy, for nothing."""
-
-        def draw() -> np.ndarray:
-            bought = buy(rows, counted=True) if self.private else _unpaid(rows)
-            return np.frombuffer(json.dumps(bought.to_dict()).encode(), dtype=np.uint8)
-
-        return Coordinates.from_dict(json.loads(rows.run.prelude("coordinates", rows.budget, draw).tobytes()))
+        return buy_once(rows, lambda: buy(rows, counted=True) if self.private else _unpaid(rows))
 
     # ---- the release ---------------------------------------------------------------------------------------------
 

@@ -62,8 +62,9 @@ class PATEClassifier(ClassifierMixin, Estimator):
     - `teachers`: number of teachers; public, chosen without a look at the data.
     - `aggregator`: "confident-gnmax", "gnmax" or "lnmax".
     - `epsilon`, `delta`: the budget. All of it is used.
-    - `estimator`: what a teacher is: any scikit-learn classifier (default: scaled logistic regression), or "network"
-      for all teachers as one vmapped network.
+    - `estimator`: what a teacher is: any scikit-learn classifier (default: scaled logistic regression), "network"
+      for all teachers as one vmapped network, or "experts": one scaled logistic regression for each class, which knows it from all
+      others. A teacher of experts votes for the class whose expert is surest, so that it still has one vote.
     - `student`: a name ("logistic", "forest", "boosting", "mlp") or a scikit-learn classifier. Only named ones can be
       saved.
     - `queries`: how many labels to ask for; by default what the budget affords at a readable noise.
@@ -186,8 +187,10 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if isinstance(self.estimator, str) and self.estimator != "network":
-            raise InputError(f'`estimator` (={self.estimator!r}) must be a scikit-learn classifier or "network".')
+        if isinstance(self.estimator, str) and self.estimator not in ("network", "experts"):
+            raise InputError(
+                f'`estimator` (={self.estimator!r}) must be a scikit-learn classifier, "network" or "experts".'
+            )
         if self.sanitise is not None and self.aggregator == "lnmax":
             raise InputError("`sanitise` works on GNMax votes; with lnmax only the unconditional epsilon is published.")
 
@@ -278,7 +281,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
     def _train_teachers(self, rows: np.ndarray, labels: np.ndarray, present: np.ndarray, dealt: Any, seed: int) -> Any:
         """Touches private data: everything that it returns is private."""
-        if isinstance(self.estimator, str):
+        if self.estimator == "network":
             import jax
 
             from understudy.learn.ensemble import Ensemble
@@ -288,12 +291,14 @@ class PATEClassifier(ClassifierMixin, Estimator):
         from understudy.learn.sklearn_teachers import SklearnTeachers
 
         estimator = self.estimator
-        if estimator is None:
+        if estimator is None or isinstance(estimator, str):
             from sklearn.linear_model import LogisticRegression
+            from sklearn.multiclass import OneVsRestClassifier
             from sklearn.pipeline import make_pipeline
             from sklearn.preprocessing import StandardScaler
 
-            estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+            each = LogisticRegression(max_iter=1000)
+            estimator = make_pipeline(StandardScaler(), each if self.estimator is None else OneVsRestClassifier(each))
         return SklearnTeachers(estimator, range(self._columns), jobs=self.n_jobs).fit(
             rows, labels, dealt, seed=seed, present=present
         )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         NonPrivateEvent,
         SmoothReleaseEvent,
         SubsampledGaussianEvent,
+        ZCDPEvent,
     )
     from understudy.privacy.ledger import Ledger
     from understudy.privacy.mechanisms import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from understudy.privacy.prepaid import PrepaidAnswers, PrepaidCounts, PrepaidSteps
     from understudy.privacy.sanitise import Sanitised, SmoothRelease
     from understudy.privacy.vectors import PrepaidVectors, VectorSum
+    from understudy.privacy.zcdp import PrepaidRho
 
 _HOMES = {
     "ABSENT": "understudy.privacy.pair_tables",
@@ -69,6 +71,7 @@ _HOMES = {
     "PoissonGaussianStep": "understudy.privacy.mechanisms",
     "PrepaidAnswers": "understudy.privacy.prepaid",
     "PrepaidCounts": "understudy.privacy.prepaid",
+    "PrepaidRho": "understudy.privacy.zcdp",
     "PrepaidSteps": "understudy.privacy.prepaid",
     "PrepaidVectors": "understudy.privacy.vectors",
     "Sanitised": "understudy.privacy.sanitise",
@@ -76,6 +79,7 @@ _HOMES = {
     "SmoothReleaseEvent": "understudy.privacy.events",
     "SubsampledGaussianEvent": "understudy.privacy.events",
     "VectorSum": "understudy.privacy.vectors",
+    "ZCDPEvent": "understudy.privacy.events",
     "compose": "understudy.privacy.accountant",
     "data_dependent_epsilon": "understudy.privacy.accountant",
 }
@@ -112,6 +116,7 @@ __all__ = [
     "PoissonGaussianStep",
     "PrepaidAnswers",
     "PrepaidCounts",
+    "PrepaidRho",
     "PrepaidSteps",
     "PrepaidVectors",
     "Sanitised",
@@ -119,6 +124,7 @@ __all__ = [
     "SmoothReleaseEvent",
     "SubsampledGaussianEvent",
     "VectorSum",
+    "ZCDPEvent",
     "compose",
     "data_dependent_epsilon",
 ]

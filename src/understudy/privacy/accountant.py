@@ -30,6 +30,7 @@ from understudy.privacy.events import (
     NonPrivateEvent,
     SmoothReleaseEvent,
     SubsampledGaussianEvent,
+    ZCDPEvent,
     check_count,
     check_delta,
 )
@@ -80,6 +81,8 @@ def event_rdp(event: Event, orders: ArrayLike, *, moments_2017: bool = False) ->
             return np.where(a == np.floor(a), cost, np.inf) if event.noise == "discrete" else cost
         case SmoothReleaseEvent():
             return renyi.smooth_release_rdp(event.beta, event.sigma, a)
+        case ZCDPEvent():
+            return event.rho * a
         case DeltaEvent():
             return np.zeros_like(a)
         case NonPrivateEvent():

@@ -188,6 +188,17 @@ class SmoothReleaseEvent:
 
 
 @dataclass(frozen=True)
+class ZCDPEvent:
+    """Releases that may be chosen one after the other, whose costs in zero-concentrated terms sum to `rho` at most."""
+
+    mechanism: ClassVar[str] = "zcdp"
+    rho: float
+
+    def __post_init__(self) -> None:
+        check_positive("rho", self.rho)
+
+
+@dataclass(frozen=True)
 class DeltaEvent:
     """A failure probability that is paid straight from delta, with the reason for it."""
 
@@ -221,6 +232,7 @@ Event: TypeAlias = (
     | ConfidentGNMaxEvent
     | SubsampledGaussianEvent
     | SmoothReleaseEvent
+    | ZCDPEvent
     | DeltaEvent
     | NonPrivateEvent
 )
@@ -235,6 +247,7 @@ EVENTS: dict[str, type[Event]] = {
         ConfidentGNMaxEvent,
         SubsampledGaussianEvent,
         SmoothReleaseEvent,
+        ZCDPEvent,
         DeltaEvent,
         NonPrivateEvent,
     )

@@ -7,6 +7,7 @@ returns what is safe to publish: noisy answers, whose cost the budget now holds.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -247,9 +248,9 @@ class ClippedSum:
                     f"`grid` (={self.grid}) is too fine for `clip` (={self.clip}); at least {self.clip / 2**40:.3g}."
                 )
 
-    def sensitivity(self, dimension: int) -> float:
-        """The L2 change of the (rounded) sum when one record is blanked."""
-        return self.clip if self.grid is None else self.clip + self.grid * math.sqrt(dimension) / 2
+    def sensitivity(self, dimension: int, rows: int = 1) -> float:
+        """The L2 change of the (rounded) sum when one record is blanked; one that has so many rows, each a part of it, at most."""
+        return self.clip if self.grid is None else self.clip + rows * self.grid * math.sqrt(dimension) / 2
 
     def release(self, rows: ArrayLike, budget: Budget) -> Floats:
         """The noisy sum over rows (records x dimensions). Safe to publish."""
@@ -258,6 +259,43 @@ class ClippedSum:
         noise = "continuous" if self.grid is None else "discrete"
         budget.charge(GaussianEvent(self.noise_multiplier, noise=noise))
         return _noisy_sum(vectors, self.clip, sigma, self.grid, budget)
+
+    def release_groups(
+        self,
+        parts: Iterable[tuple[ArrayLike, ArrayLike, ArrayLike]],
+        dimension: int,
+        groups: int,
+        budget: Budget,
+        *,
+        rows: int = 1,
+    ) -> Floats:
+        """The noisy sum of each group of records (groups x dimensions). Safe to publish.
+
+        A part is some rows, the group of each and how much of a record it counts; one of a group below 0 is summed nowhere. A record is
+        in one group, or its `rows` count no more than one together: all sums together then move by what one sum would, and by
+        what the rounding of so many rows adds. Needs a `grid`. Charged before the first part is made.
+        """
+        check_count("dimension", dimension)
+        check_count("groups", groups)
+        check_count("rows", rows)
+        if self.grid is None:
+            raise InputError("sums of groups are released themselves: give a `grid`, for exact noise.")
+        sigma = math.nextafter(self.noise_multiplier * self.sensitivity(dimension, rows), math.inf)
+        budget.charge(GaussianEvent(self.noise_multiplier, noise="discrete"))
+        whole = np.zeros((groups, dimension), dtype=np.int64)
+        for some, of, counting in parts:
+            vectors, group, share = _matrix(some), np.asarray(of), np.asarray(counting, dtype=np.float64)
+            if vectors.shape[1] != dimension or not group.shape == share.shape == (len(vectors),):
+                raise InputError(f"expected rows of {dimension} numbers, with a group and a share of each.")
+            if (group >= groups).any() or not np.all((share >= 0) & (share <= 1)):
+                raise InputError(
+                    f"a group lies beyond the {groups} there are, or a share of a record outside of 0 to 1."
+                )
+            rounded = np.rint(clip_rows(vectors, self.clip) * share[:, None] / self.grid).astype(np.int64)
+            for g in range(groups):
+                whole[g] += rounded[group == g].sum(axis=0)
+        noisy: Floats = budget.noise.add_discrete_gaussian(whole, sigma / self.grid).astype(np.float64)
+        return noisy * self.grid
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Where noise comes from.
 
 Counts get *exact* integer noise from OpenDP: discrete Laplace and discrete Gaussian, sampled with integer
-arithmetic. That closes the attack of Mironov (CCS 2012): a floating-point Laplace or Gaussian sample misses some
+arithmetic; a choice by scores gets Gumbel noise whose digits are drawn until it is settled. That closes the attack of Mironov (CCS 2012): a floating-point Laplace or Gaussian sample misses some
 values and favours others, so the low bits of a noisy count can tell two neighbouring datasets apart outright,
 whatever epsilon was claimed.
 
@@ -57,6 +57,12 @@ class NoiseSource(ABC):
         del scale_is_private
         return exact + self.gaussian(sigma, exact.shape)
 
+    def choose(self, scores: Ints, scale: float) -> int:
+        """The place of the largest of private scores, after Gumbel noise: place i by exp(scores[i] / scale)."""
+        return self.gumbel_argmax(scores, scale)
+
+    @abstractmethod
+    def gumbel_argmax(self, scores: Ints, scale: float) -> int: ...
     @abstractmethod
     def discrete_laplace(self, scale: float, shape: Shape) -> Ints: ...
     @abstractmethod
@@ -90,6 +96,20 @@ class SystemNoise(NoiseSource):
 
         _check_scale(sigma)
         return _draw(make_gaussian(_whole_numbers(), l2_distance(T="f64"), scale=float(sigma)), shape)
+
+    def gumbel_argmax(self, scores: Ints, scale: float) -> int:
+        """Place i with a chance in proportion to exp(scores[i] / scale): each Gumbel sample is drawn as far as it takes to tell."""
+        from opendp.domains import atom_domain, vector_domain
+        from opendp.measurements import make_noisy_max
+        from opendp.measures import zero_concentrated_divergence
+        from opendp.metrics import linf_distance
+        from opendp.mod import enable_features
+
+        _check_scale(scale)
+        enable_features("contrib")
+        domain, metric = vector_domain(atom_domain(T="i64")), linf_distance(T="i64")
+        choose = make_noisy_max(domain, metric, zero_concentrated_divergence(), scale=float(scale))
+        return int(choose(scores.tolist()))
 
     def gaussian(self, sigma: float, shape: Shape) -> Floats:
         """N(0, sigma^2) in floating point, by inversion of 53 random bits a number. For gradients; see the module."""
@@ -137,6 +157,10 @@ class UnsafeSeededNoise(NoiseSource):
         k = np.arange(-reach, reach + 1)
         weights = np.exp(-(k**2) / (2 * sigma**2))
         return self._generator.choice(k, size=shape, p=weights / weights.sum()).astype(np.int64)
+
+    def gumbel_argmax(self, scores: Ints, scale: float) -> int:
+        _check_scale(scale)
+        return int(np.argmax(scores / scale + self._generator.gumbel(size=len(scores))))
 
     def gaussian(self, sigma: float, shape: Shape) -> Floats:
         check_positive("sigma", sigma)

@@ -40,6 +40,13 @@ class LoggedNoise(NoiseSource):
             lambda: self._source.add_gaussian(exact, sigma, scale_is_private=scale_is_private),
         )
 
+    def choose(self, scores: Ints, scale: float) -> int:
+        made = self._logged("choice", scores, scale, lambda: np.array([self._source.choose(scores, scale)]))
+        return int(made[0])
+
+    def gumbel_argmax(self, scores: Ints, scale: float) -> int:
+        return self._source.gumbel_argmax(scores, scale)
+
     def discrete_laplace(self, scale: float, shape: Shape) -> Ints:
         return self._source.discrete_laplace(scale, shape)
 

@@ -17,6 +17,7 @@ from understudy.privacy.events import (
     NonPrivateEvent,
     SmoothReleaseEvent,
     SubsampledGaussianEvent,
+    ZCDPEvent,
 )
 from understudy.report.facts import Share
 from understudy.report.text import number, percent, shown
@@ -81,6 +82,11 @@ def event_words(event: Event, record: str = "row") -> tuple[str, str]:
             )
         case SmoothReleaseEvent():
             return "The data-dependent ε itself", f"Released once with noise (β = {number(event.beta)})."
+        case ZCDPEvent():
+            return (
+                "Tables, chosen one after the other",
+                f"Noisy choices of what to count and noisy counts, which cost ρ = {number(event.rho)} together at most.",
+            )
         case DeltaEvent():
             return "A chance of failure", f"δ = {number(event.delta)}: {shown(event.reason, 200)}."
         case NonPrivateEvent():

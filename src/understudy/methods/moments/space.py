@@ -6,8 +6,11 @@ beforehand. Where the rows are too few for that to tell anything, and the schema
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from understudy.methods.moments.plan import mostly, multiplier
 from understudy.release.intake import Intake
@@ -49,6 +52,15 @@ def buy(rows: Intake, *, counted: bool = False) -> Coordinates:
         others = [column for column in known if (counted or not column.settled) and column not in goal]
         columns |= _bought(rows, others, planned.noise)
     return Coordinates(tuple(columns[column.name] for column in known), len(rows))
+
+
+def buy_once(rows: Intake, buying: Callable[[], Coordinates]) -> Coordinates:
+    """Touches private data: what `buying` releases of the columns; in a run that is resumed, what it released before."""
+
+    def draw() -> np.ndarray:
+        return np.frombuffer(json.dumps(buying().to_dict()).encode(), dtype=np.uint8)
+
+    return Coordinates.from_dict(json.loads(rows.run.prelude("coordinates", rows.budget, draw).tobytes()))
 
 
 def _by_itself(column: Known, counted: bool) -> bool:
