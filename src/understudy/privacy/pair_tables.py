@@ -84,12 +84,28 @@ class PairTables:
         one-way tables, and the rest of a column's own block is zero. `codes` are rows x columns, each below the
         column's size; a row whose class is `ABSENT` is counted nowhere.
         """
+        return self.release_counts(self.count(codes, sizes, classes, n_classes, weights), sizes, budget)
+
+    def count(
+        self,
+        codes: ArrayLike,
+        sizes: Sequence[int],
+        classes: ArrayLike,
+        n_classes: int,
+        weights: ArrayLike | None = None,
+    ) -> Ints:
+        """Private. The exact tables of some rows, in parts of the grid; those of several batches of rows add up."""
         rows, groups = _check(codes, sizes, classes, n_classes)
-        parts, columns = check_weights(weights, len(rows), self.grid), len(sizes)
+        parts = check_weights(weights, len(rows), self.grid)
+        return weighted(lambda at: _count(rows[at], sizes, groups[at], n_classes), len(rows), parts)
+
+    def release_counts(self, counts: Ints, sizes: Sequence[int], budget: Budget) -> NDArray[Any]:
+        """The noisy tables of what `count` gave, of all rows. Safe to publish."""
+        columns, width = len(sizes), int(np.sum(sizes))
+        if counts.ndim != 3 or counts.shape[1:] != (width, width) or counts.dtype != np.int64:
+            raise InputError(f"expected counts as classes x {width} x {width}, got {counts.dtype} {counts.shape}.")
         one, two = (in_parts(sigma, self.grid) if sigma else 0.0 for sigma in self.sigmas(columns))
         budget.charge(*self.events(columns))
-        counts = weighted(lambda at: _count(rows[at], sizes, groups[at], n_classes), len(rows), parts)
-        width = counts.shape[1]
         owner = np.repeat(np.arange(columns), sizes)
         upper = np.nonzero(np.less.outer(owner, owner))
         noisy = np.zeros_like(counts)

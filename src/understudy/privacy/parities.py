@@ -58,6 +58,11 @@ class Parities:
 
         `signs` are plus and minus one, rows x columns; a row whose class is `ABSENT` is counted nowhere.
         """
+        columns = np.asarray(signs).shape[-1]
+        return self.release_sums(self.add_up(signs, classes, n_classes, weights), columns, budget)
+
+    def add_up(self, signs: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None) -> Ints:
+        """Private. The exact sums of some rows, in parts of the grid; those of several batches of rows add up."""
         rows, groups = np.asarray(signs), np.asarray(classes)
         check_count("n_classes", n_classes)
         if rows.ndim != 2 or rows.shape[1] < 3 or groups.shape != (len(rows),):
@@ -66,9 +71,15 @@ class Parities:
             raise InputError("`signs` must be plus or minus one.")
         if (present := groups[groups != ABSENT]).size and (present.min() < 0 or present.max() >= n_classes):
             raise InputError(f"there is a class outside of the {n_classes}.")
-        parts, sigma = check_weights(weights, len(rows), self.grid), self.sigma(rows.shape[1])
-        budget.charge(*self.events(rows.shape[1]))
-        sums = weighted(lambda at: _sums(rows[at], groups[at], n_classes), len(rows), parts)
+        parts = check_weights(weights, len(rows), self.grid)
+        return weighted(lambda at: _sums(rows[at], groups[at], n_classes), len(rows), parts)
+
+    def release_sums(self, sums: Ints, columns: int, budget: Budget) -> NDArray[Any]:
+        """What `add_up` gave of all rows, with noise. Safe to publish."""
+        if sums.ndim != 2 or sums.shape[1] != math.comb(columns, 3) or sums.dtype != np.int64:
+            raise InputError(f"expected sums as classes x {math.comb(columns, 3)} triples, got {sums.shape}.")
+        sigma = self.sigma(columns)
+        budget.charge(*self.events(columns))
         noisy = budget.noise.add_discrete_gaussian(sums, in_parts(sigma, self.grid))
         return noisy if self.grid == 1 else noisy / self.grid
 
