@@ -146,9 +146,7 @@ class ClippedMoments:
         )
 
 
-def _totals(
-    vectors: Floats, classes: Ints, clips: Sequence[float], products: Products, weights: Ints | None
-) -> Totals:
+def _totals(vectors: Floats, classes: Ints, clips: Sequence[float], products: Products, weights: Ints | None) -> Totals:
     """Private. Exact sums in grid units, each row counted by its weight."""
     if weights is None:
         return _sum(vectors, classes, clips, products)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from understudy.privacy.persons import grid_of
 from understudy.release.driver import Run
 from understudy.tables import Column, Encoder, Schema, read_table, validate_frame
 from understudy.tables.aside import without_aside
+from understudy.tables.batches import HeldRows, Rows
 from understudy.tables.coordinates import (
     Coordinates,
     KeyedChances,
@@ -55,6 +57,13 @@ class Intake:
     """Whose each row of `frame` is, where a record is a person; then the length is the number of persons."""
     visits: Visits | None = None
     """How rows of a person follow one another, where they do: then they stand by person and in their order."""
+    batches: Rows | None = None
+    """The rows in batches, where they are not in memory: then `frame` has the columns and their types, and no row."""
+
+    @cached_property
+    def table(self) -> Rows:
+        """Private. The rows, for looks that add up over batches."""
+        return self.batches or HeldRows.of(self.frame, self.weights, self.chances)
 
     def __len__(self) -> int:
         return len(self.present) if self.persons is None else self.persons.number

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from understudy.tables.column import Category
-from understudy.tables.coordinates.cells import Distinct, TypedDistinct, factorise, has_numbers, typed_distinct, typed_numbers
+from understudy.tables.coordinates.cells import (
+    Distinct,
+    TypedDistinct,
+    factorise,
+    has_numbers,
+    typed_distinct,
+    typed_numbers,
+)
 from understudy.tables.coordinates.readings import COUNT, TRUTH_WORDS, Reading, to_index
 
 MOST_CELLS = 1 << 17
@@ -117,7 +124,8 @@ class Tally:
 
     def in_share(self, share: int, shares: int) -> Tally:
         """The cells that fall into one share of all values; what is missing is in the first."""
-        one, hashing = self.distinct, cast(Any, pd.util)
+        one = self.distinct
+        hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
         keys = one.numbers if one.labels is None else one.labels
         mine = hashing.hash_array(keys, categorize=False) % np.uint64(shares) == share
         return self._some(mine, self.missing if share == 0 else 0)
