@@ -52,7 +52,7 @@ class Batch:
 
 
 @runtime_checkable
-class Rows(Protocol):
+class TableRows(Protocol):
     """Private: the rows of a table, wherever they are."""
 
     @property

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from understudy.methods.moments.targets import Target
-from understudy.tables.batches import Batch, Rows
+from understudy.tables.batches import Batch, TableRows
 from understudy.tables.coordinates import Chances, Coordinates
 
 _Made = TypeVar("_Made")
@@ -40,7 +40,7 @@ class Cells:
 class CellRows:
     """Private: rows as the coordinates of a target have them, wherever they are."""
 
-    rows: Rows
+    rows: TableRows
     goal: Target
 
     def total(self, look: Callable[[Cells], _Made]) -> _Made:

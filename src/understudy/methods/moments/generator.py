@@ -66,6 +66,7 @@ class MomentsGenerator(TableGenerator):
     buys_coordinates: ClassVar[bool] = True
     takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "weighted"
     takes_order: ClassVar[bool] = True
+    takes_batches: ClassVar[bool] = True
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))

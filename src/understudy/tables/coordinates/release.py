@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.privacy import Budget, GaussianCounts
-from understudy.tables.batches import HeldRows, Rows
+from understudy.tables.batches import HeldRows, TableRows
 from understudy.tables.coordinates.described import Described
 from understudy.tables.coordinates.kinds import Decided, decide
 from understudy.tables.coordinates.known import Known
@@ -38,7 +38,7 @@ Gate = Callable[[list[np.ndarray], float], list[np.ndarray]]
 """Exact counts of some columns and the noise on each, to noisy counts of the same shapes."""
 
 
-def describe(rows: Rows, known: Sequence[Known], plan: Plan, budget: Budget) -> list[Described]:
+def describe(rows: TableRows, known: Sequence[Known], plan: Plan, budget: Budget) -> list[Described]:
     """Touches private data. What comes back is safe to publish at what `plan.events()` says, charged before each look."""
     charge_all_or_nothing(plan, budget)
     return _looks(Tallies.of(rows, known, plan.grid), known, plan, PrivateGate(budget, plan.grid))

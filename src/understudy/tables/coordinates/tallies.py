@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.privacy.persons import check_weights
-from understudy.tables.batches import Batch, Rows
+from understudy.tables.batches import Batch, TableRows
 from understudy.tables.coordinates.cells import has_numbers
 from understudy.tables.coordinates.known import Known
 from understudy.tables.coordinates.looks import Look, OpenLook, TargetLook
@@ -36,14 +36,14 @@ _Made = TypeVar("_Made")
 class Tallies:
     """Private. `found` is what the first pass counted: whole tallies, or readings alone of columns with too many different cells."""
 
-    rows: Rows
+    rows: TableRows
     names: list[str]
     grid: int
     found: list[Tally | ReadingsOnly]
     _repeated: dict[int, Tally] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, rows: Rows, known: Sequence[Known], grid: int = 1) -> Tallies:
+    def of(cls, rows: TableRows, known: Sequence[Known], grid: int = 1) -> Tallies:
         """Touches private data: one pass over these columns."""
         names = [column.name for column in known]
         asked = tuple(column.asks for column in known)
