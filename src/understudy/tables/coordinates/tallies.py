@@ -104,9 +104,9 @@ class FirstPass:
 
     def _column(self, batch: Batch, place: int) -> Tally | ReadingsOnly:
         series = column_of(batch.frame, self.names[place])
-        if batch.alone or not _many(series):
+        if not _many(series):
             return tally(series, batch.weights, self.grid)
-        # Nobody will keep so many: they need not be told apart.
+        # For a few looks so many need not be told apart.
         return ReadingsOnly(
             tally(series, batch.weights, self.grid, apart=False).readings()
             if self.asked[place]

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.tables.column import Category
+from understudy.tables.coordinates.among import places_among
 from understudy.tables.coordinates.cells import (
     Distinct,
     TypedDistinct,
@@ -53,7 +54,7 @@ class Scattered:
     absent: int
 
     def histogram(self, edges: np.ndarray) -> np.ndarray:
-        at = np.searchsorted(edges[1:-1], self.places, side="right")
+        at = places_among(edges[1:-1], self.places)
         return np.append(np.bincount(at, self.counts, len(edges) - 1), self.absent).astype(np.int64)
 
 
