@@ -28,7 +28,18 @@ ROOMS: dict[str, set[str]] = {
     "report": {"privacy", "tables", "images", "release", "registry", "evaluation"},
     "demo": {"privacy", "tables", "datasets", "methods", "release", "registry", "evaluation", "report"},
     "cli": {
-        *("privacy", "tables", "images", "datasets", "methods", "release", "registry", "evaluation", "audit"),
+        *(
+            "privacy",
+            "tables",
+            "images",
+            "datasets",
+            "engines",
+            "methods",
+            "release",
+            "registry",
+            "evaluation",
+            "audit",
+        ),
         *("report", "demo"),
     },
 }

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from understudy.engines.adding import Adder, Told
-from understudy.engines.parts import Part
+from understudy.engines.parts import TablePart
 from understudy.tables.aside import without_aside
 from understudy.tables.batches import Batch, added
 from understudy.tables.coordinates.chances import Chances, KeyedChances, RowChances
@@ -37,7 +37,7 @@ class PartTask:
     `before` and `rows`: where the part begins in the table, and how many rows that has. `mask`: which rows count, packed.
     """
 
-    part: Part
+    part: TablePart
     look: Callable[[Batch], Any]
     columns: tuple[str, ...]
     before: int
@@ -101,7 +101,7 @@ class PartTask:
 class PartedRows:
     """Private: the rows of a table in `parts`. `types` has its columns as they are learnt, and no row."""
 
-    parts: Sequence[Part]
+    parts: Sequence[TablePart]
     types: pd.DataFrame
     seed: int
     adder: Adder
@@ -155,7 +155,7 @@ class PartedRows:
 class FrameTask:
     """A function of all rows of a part at once, of a few columns."""
 
-    part: Part
+    part: TablePart
     function: Callable[[pd.DataFrame], Any]
     columns: tuple[str, ...]
     declared: Schema | None = None

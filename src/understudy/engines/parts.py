@@ -15,10 +15,16 @@ from understudy.errors import InputError
 from understudy.tables.io import private_frame
 
 BATCH_ROWS = 1 << 18
-"""Rows that are in memory at once, for each worker."""
+"""Rows that are in memory at once, for each worker, of a table of up to sixteen columns."""
+_FEWEST, _CELLS = 1 << 12, 1 << 22
 
 
-class Part(Protocol):
+def rows_at_once(columns: int) -> int:
+    """Fewer rows of more columns: as many cells."""
+    return min(max(_CELLS // max(columns, 1), _FEWEST), BATCH_ROWS)
+
+
+class TablePart(Protocol):
     """Private: some rows of a table, which stand together."""
 
     @property
@@ -63,10 +69,11 @@ class ParquetPart:
     def batches(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         with _opened(self.path, read_dictionary=list(self.text)) as file:
             wanted = list(columns)
-            if self.rows <= BATCH_ROWS:
+            most = rows_at_once(file.metadata.num_columns)
+            if self.rows <= most:
                 yield private_frame(file.read_row_groups(list(self.groups), wanted, use_threads=False), self.path)
                 return
-            for batch in file.iter_batches(BATCH_ROWS, list(self.groups), wanted, use_threads=False):
+            for batch in file.iter_batches(most, list(self.groups), wanted, use_threads=False):
                 yield private_frame(pa.Table.from_batches([batch]), self.path)
 
     def never_missing(self) -> set[str]:
@@ -92,11 +99,12 @@ def parquet_parts(path: Path, *, together: bool = False) -> list[ParquetPart]:
             for field in file.schema_arrow
             if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
         )
+        most = rows_at_once(file.metadata.num_columns)
         groups: list[int] = []
         rows = 0
         for number in range(file.num_row_groups):
             more = file.metadata.row_group(number).num_rows
-            if groups and rows + more > BATCH_ROWS and not together:
+            if groups and rows + more > most and not together:
                 parts.append(ParquetPart(str(path), tuple(groups), rows, text))
                 groups, rows = [], 0
             groups.append(number)

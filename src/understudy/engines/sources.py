@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from understudy.engines.adding import Adder, Threads
-from understudy.engines.parts import BATCH_ROWS, FramePart, Part, parquet_parts, parquet_types
+from understudy.engines.parts import BATCH_ROWS, FramePart, TablePart, parquet_parts, parquet_types
 from understudy.errors import InputError
 from understudy.tables import formats
 from understudy.tables.io import check_names, column_of, private_batches, private_frame
@@ -40,7 +40,7 @@ class RowSource:
     `typed`: whether the source says the types of its columns. `identity` changes where the rows do.
     """
 
-    parts: Sequence[Part]
+    parts: Sequence[TablePart]
     types: pd.DataFrame
     where: str
     typed: bool = True
@@ -134,7 +134,7 @@ def _listed(folder: Path) -> list[Path]:
 def _of_parquet(files: Sequence[Path], where: str, adder: Adder) -> RowSource:
     types = parquet_types(files[0])
     identity = hashlib.sha256()
-    parts: list[Part] = []
+    parts: list[TablePart] = []
     for file in files:
         mine = parquet_types(file)
         if mine.names != types.names or mine.types != types.types:
@@ -159,7 +159,7 @@ def _difference(one: pa.Schema, other: pa.Schema) -> str:
 
 
 def _source(
-    parts: Sequence[Part], types: pa.Schema, where: str, adder: Adder, *, typed: bool = True, identity: str = "",
+    parts: Sequence[TablePart], types: pa.Schema, where: str, adder: Adder, *, typed: bool = True, identity: str = "",
     spool: Path | None = None,
 ) -> RowSource:  # fmt: skip
     frame = check_names(private_frame(types.empty_table(), where), where)
@@ -221,7 +221,7 @@ def by_person(source: RowSource, column: str, seed: int, tell: Callable[[int, in
         for writer in writers.values():
             writer.close()
         files = sorted(folder.glob("*.parquet"))
-        parts: list[Part] = [part for file in files for part in parquet_parts(file, together=True)]
+        parts: list[TablePart] = [part for file in files for part in parquet_parts(file, together=True)]
         source.close()
         return RowSource(parts, source.types, source.where, source.typed, source.identity, source.adder, folder)
     except BaseException:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from understudy.engines import PartedRows, RowSource
 from understudy.engines.parted import Owned, learnt_types, packed
-from understudy.engines.parts import Part
+from understudy.engines.parts import TablePart
 from understudy.engines.sources import by_person
 from understudy.errors import InputError
 from understudy.learn.checkpoints import Log, Workspace
@@ -106,7 +106,7 @@ def _masks(rows: PartedRows, known: tuple[Known, ...], schema: Schema | None) ->
     goal = next((column for column in known if column.target), None)
     said = {} if schema is None else {column.name: column for column in schema}
     plain = {n for n in names if n not in said or (said[n].format is said[n].zone is None and said[n].kind != "code")}
-    asked: list[tuple[int, Part, list[str], bool]] = []
+    asked: list[tuple[int, TablePart, list[str], bool]] = []
     for place, part in enumerate(rows.parts):
         sure = part.never_missing() & plain
         if not sure:
