@@ -22,6 +22,12 @@ OutOfCoreOption = Annotated[
         help="Read the table in batches, for one that does not fit into memory; a folder or pattern of Parquet files always is.",
     ),
 ]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dask", help="The scheduler of a Dask cluster, as tcp://host:8786, whose workers read the table in batches."
+    ),
+]
 
 
 def in_batches(data: Path, out_of_core: bool, generator: Any, **whole: object) -> bool:
@@ -45,7 +51,8 @@ def in_batches(data: Path, out_of_core: bool, generator: Any, **whole: object) -
 
 
 def open_batches(
-    data: Path, schema: Schema | None, target: str | None, drop: str | None, only: str | None, sample: Path | None, person: str | None
+    data: Path, schema: Schema | None, target: str | None, drop: str | None, only: str | None, sample: Path | None,
+    person: str | None, dask: str | None,
 ) -> tuple[RowSource, Schema | None]:  # fmt: skip
     """The table in parts, with the columns that were asked for, and what is public about them."""
     from dataclasses import replace
@@ -55,7 +62,12 @@ def open_batches(
     from understudy.tables.aside import chosen_columns
     from understudy.tables.public import schema_with_sample
 
-    source = open_source(data)
+    adder = None
+    if dask is not None:
+        from understudy.engines.on_dask import cluster
+
+        adder = cluster(dask)
+    source = open_source(data, adder)
     assert source is not None
     try:
         only = only if only is None or person is None else f'{only},"{person}"'

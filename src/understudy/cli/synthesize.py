@@ -9,7 +9,7 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.batches import OutOfCoreOption, in_batches, open_batches, ready
+from understudy.cli.batches import DaskOption, OutOfCoreOption, in_batches, open_batches, ready
 from understudy.cli.images import (
     AboutImages,
     is_images,
@@ -143,6 +143,7 @@ def synthesize(
         ),
     ] = None,
     out_of_core: OutOfCoreOption = False,
+    dask: DaskOption = None,
     dry_run: DryRunOption = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
     separator: SeparatorOption = None,
@@ -196,7 +197,7 @@ def synthesize(
     )
     if in_batches(
         data,
-        out_of_core,
+        out_of_core or dask is not None,
         generator,
         child=child,
         strict=strict,
@@ -205,7 +206,7 @@ def synthesize(
         order=order,
         separator=separator,
     ):
-        chosen = open_batches(data, described, target, drop, only, public_sample, whose.get("person"))
+        chosen = open_batches(data, described, target, drop, only, public_sample, whose.get("person"), dask)
         if ready(*chosen, entry, generator, target, delta, owner, dry_run=dry_run, yes=yes, as_json=as_json):
             _from_batches(
                 generator,

@@ -81,7 +81,8 @@ def open_source(table: Any, adder: Adder | None = None) -> RowSource | None:
 
         return dask_source(table)
     if hasattr(table, "fetch_record_batch"):  # a DuckDB relation or connection
-        return spooled(lambda: table.fetch_record_batch(BATCH_ROWS), "the DuckDB relation", adder)
+        reader = getattr(table, "to_arrow_reader", None) or table.fetch_record_batch
+        return spooled(lambda: reader(BATCH_ROWS), "the DuckDB relation", adder)
     if hasattr(table, "toArrow") and hasattr(table, "mapInArrow"):
         raise InputError(
             "a Spark frame is read from Parquet: frame.write.parquet(FOLDER), then give the folder. It stays on the same disks, "

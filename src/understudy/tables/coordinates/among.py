@@ -27,7 +27,7 @@ def places_among(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
         if most > _MOST:
             continue
         below = np.searchsorted(own, np.arange(buckets + 1))
-        beyond = np.append(edges, np.full(most, np.inf))
+        beyond = np.append(edges, np.full(most, np.nan))
         found = np.empty(len(values), dtype=np.intp)
         for start in range(0, len(values), _CHUNK):
             part, here = values[start : start + _CHUNK], found[start : start + _CHUNK]
