@@ -345,6 +345,10 @@ def sample(
         float, typer.Option(help="0: classes as common as released; 1: all alike; between: rare ones more often.")
     ] = 0.0,
     seed: Annotated[int | None, typer.Option(help="Makes the rows repeatable.")] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option(help="Write up to so many Parquet files into the new folder OUT; the same rows however many."),
+    ] = None,
     child_out: ChildOutOption = None,
     as_json: Json = False,
 ) -> None:
@@ -353,9 +357,10 @@ def sample(
 
     generator = registry.load(release)
     if makes_images(generator):
-        sample_images(generator, out, rows, seed, (condition, balance or None), as_json)
+        sample_images(generator, out, rows, seed, (condition, balance or None, partitions), as_json)
         return
-    check_table_path(out)
+    if partitions is None:
+        check_table_path(out)
     if not hasattr(generator, "sample_to"):
         raise InputError(f"{release} holds a {generator.__class__.__name__}, which makes no rows.")
     plain = [text for text in condition or [] if _is_plain(text)]
@@ -365,6 +370,7 @@ def sample(
     visits = getattr(generator, "visits_", None)
     under = child_path(out, child_out, linked=visits is not None and visits.linked)
     more |= {} if under is None else {"child": under}
+    more |= {} if partitions is None else {"partitions": partitions}
     drawn = generator.sample_to(out, rows, conditions, seed, where=where, **more)
     epsilon = generator.certificate_.epsilon
     if as_json:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from understudy._parallel import cores
 from understudy.tables.batches import added
 
 Told = Callable[[int, int], None]
@@ -34,8 +34,7 @@ class Threads:
 
     @property
     def number(self) -> int:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return max(self.workers or cores, 1)
+        return max(self.workers or cores(), 1)
 
     def results(self, tasks: Sequence[Callable[[], Any]], tell: Told) -> list[Any]:
         found = dict(self._done(tasks, tell))

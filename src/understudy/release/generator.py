@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from understudy.release.intake import Intake, check_persons, check_table, take_i
 from understudy.release.out_of_core import intake_of, remembered, take_source
 from understudy.release.person_rows import PersonRows, without_rows
 from understudy.release.replay import logged
-from understudy.release.sampling import Drawn, stream, write_stream
+from understudy.release.sampling import Drawn, stream, write_partitions, write_stream
 from understudy.release.spending import spending_of
 from understudy.release.verdict import Verdict
 from understudy.release.visits import check_owned
@@ -121,7 +121,7 @@ class TableGenerator(Estimator):
 
     def fit(
         self,
-        frame: Table,
+        frame: Table | RowSource | str | PathLike[str] | Iterator[Any],
         target: str | Any = None,
         schema: SchemaLike = None,
         *,
@@ -143,6 +143,9 @@ class TableGenerator(Estimator):
         rules: Sequence[str | Rule] = (),
     ) -> Self:
         """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
+
+        A method that `takes_batches` (moments) learns from a table that need not fit into memory: a path (a folder of Parquet files, a
+        query), a DuckDB relation, an iterator of Arrow batches, a Dask dataframe, or what `understudy.engines.open_source` made of one.
 
         No table is refused for what its rows say: cells that do not fit are missing, "other" or clipped, and a row without
         a target is blank. `strict` refuses instead, and whoever learns of the refusal learns something about the rows.
@@ -169,7 +172,7 @@ class TableGenerator(Estimator):
                 resume=resume, run=Run(None, progress, checkpoint_seconds), typed=typed and source.typed, person=person,
                 rows_per_person=rows_per_person, order=order, constant=constant,
             )  # fmt: skip
-        (frame, target), schema = with_labels(frame, target), Schema.of(schema)
+        (frame, target), schema = with_labels(cast(Table, frame), target), Schema.of(schema)
         owner = self.in_order(self.whose(schema, person, rows_per_person), order, constant, linked=parent is not None)
         _refuse_with_order(owner, parent is not None, check, (*(() if schema is None else schema.rules), *said))
         if ledger is not None or dataset is not None:
@@ -504,20 +507,29 @@ class TableGenerator(Estimator):
         *,
         where: str | Sequence[str] = (),
         child: str | Path | None = None,
+        partitions: int | None = None,
         **how: Any,
     ) -> Drawn:
         """Write `n` synthetic rows to a table file, however many they are; says how many had to be drawn for it.
 
-        Of a release whose rows stand in an order `n` is a number of persons; with `child` who they are goes into the one file
+        With `partitions` they go into a new folder of up to so many Parquet files: the same rows however many there are. Of a release whose rows stand in an order `n` is a number of persons; with `child` who they are goes into the one file
         and their rows into the other.
         """
         if (visits := self.visits_) is not None:
+            if partitions is not None:
+                raise InputError(
+                    "whole persons are written to one file, and not yet to several: leave `partitions` out."
+                )
             tally = Drawn()
             parts = self._persons(visits, n, conditions, random_state, where, tally, how)
             write_persons(parts, self.schema_, visits, path, child)
             return tally
         if child is not None:
             raise InputError("this release was not learnt from persons with their rows in an order: leave `child` out.")
+        if partitions is not None:
+            return write_partitions(
+                self._rows(**how), self.schema_, path, n, conditions, random_state, partitions, self.rules_, where
+            )
         return write_stream(self._rows(**how), self.schema_, path, n, conditions, random_state, self.rules_, where)
 
     def _rows(self, **how: Any) -> TableModel:

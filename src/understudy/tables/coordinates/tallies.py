@@ -7,7 +7,6 @@ other, and of each share those are kept that more than one record holds.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
+from understudy._parallel import cores
 from understudy.privacy.persons import check_weights
 from understudy.tables.batches import Batch, TableRows
 from understudy.tables.coordinates.cells import has_numbers
@@ -153,8 +153,7 @@ class OneShare:
 
 def _mapped(function: Callable[[int], _Made], places: Sequence[int], batch: Batch) -> list[_Made]:
     """For each column. NumPy sorts while Python's lock is free: the cores share the columns, where they do not share batches."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not batch.alone or cores == 1:
+    if not batch.alone or cores() == 1:
         return [function(place) for place in places]
-    with ThreadPoolExecutor(max(1, min(cores, len(places)))) as pool:
+    with ThreadPoolExecutor(max(1, min(cores(), len(places)))) as pool:
         return list(pool.map(function, places))
