@@ -45,7 +45,7 @@ peers: $(STAMP)
 
 lock:
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-annotate --no-header --no-emit-index-url --generate-hashes --extra dev --extra evaluation --extra sign --extra postgres --extra files pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --no-annotate --no-header --no-emit-index-url --generate-hashes --extra dev --extra evaluation --extra sign --extra postgres --extra files --extra dask pyproject.toml -o requirements.lock
 
 # Tools that look at the environment live in one of their own: they are no part of what they look at.
 TOOLS := .venv-tools

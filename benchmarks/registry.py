@@ -31,6 +31,7 @@ PAGES: dict[str, dict[str, str]] = {
         "moments": "moments:BENCHMARK",
         "moments-ablation": "moments_more:ABLATION",
         "moments-speed": "moments_more:SPEED",
+        "out-of-core": "out_of_core:BENCHMARK",
         "images": "images:BENCHMARK",
         "one-look": "one_look:BENCHMARK",
         "distill-speed": "distill_speed:BENCHMARK",

@@ -18,6 +18,11 @@ _ONE_THREAD = {
 }
 
 
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def share_out(
     function: Callable[..., Any], tasks: Iterable[Sequence[Any]], *, jobs: int, total: int, done: int, what: str
 ) -> Iterator[Any]:

@@ -7,16 +7,20 @@ say most. Classes are released independently of each other, so a release of many
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_mechanism_audit import HalvedNoise, epsilon_lower_bound  # pyright: ignore[reportMissingImports]
 
 from understudy.methods.moments import plan as planning
+from understudy.methods.moments.cell_rows import CellRows, Cells
 from understudy.methods.moments.tables_model import measure
 from understudy.privacy import ABSENT, Budget, ClippedMoments, compose
 from understudy.privacy.calibration import smallest_noise
+from understudy.tables.batches import Batch
 from understudy.tables.coordinates import Bins, Described
 
 DELTA = 1e-5
@@ -40,6 +44,19 @@ def _classes(canary: bool, releases: int) -> np.ndarray:
     return classes.ravel()
 
 
+class Given(CellRows):
+    """Cells in one batch, with no table behind them."""
+
+    def __init__(self, cells: np.ndarray, classes: np.ndarray) -> None:
+        self.given = Cells(Batch(pd.DataFrame(index=range(len(cells)))), cells, classes)
+
+    def total(self, look: Callable[[Cells], Any]) -> Any:
+        return look(self.given)
+
+    def forget(self, *names: Hashable) -> None:
+        pass
+
+
 def tables_attack(canary: bool, halve: bool, releases: int) -> tuple[np.ndarray, float]:
     """What the canary's own cells hold, each weighed by its noise: the most powerful test there is."""
     plan = planning.plan_tables(Budget(1.0, DELTA), 2, ROWS, labelled=True)
@@ -48,7 +65,7 @@ def tables_attack(canary: bool, halve: bool, releases: int) -> tuple[np.ndarray,
     cells[:, -1] = 1
     bins = Bins(COLUMNS, 20)
     classes = _classes(canary, releases)
-    found, _ = measure(cells.reshape(-1, 2), classes, releases, bins, plan, _budget(halve))
+    found, _ = measure(Given(cells.reshape(-1, 2), classes), releases, bins, plan, _budget(halve))
     one, two = mechanism.sigmas(2)
     scores = (found[:, 1, 1] + found[:, 3, 3]) / one**2 + found[:, 1, 3] / two**2
     return scores, compose(mechanism.events(2), ATTACKED).epsilon

@@ -46,7 +46,7 @@ _INLINE = re.compile(r"`((?:understudy|python -m benchmarks) [a-z][^`]*)`")
 _BENCHMARKS = ["python", "-m", "benchmarks"]
 # Pages that must keep at least one tested block: if a marker is lost, so is the test.
 TESTED = ("README.md", "docs/start.md", *(f"docs/guides/{name}.md" for name in (
-    "accounting", "any-table", "choose", "coordinates", "evaluate", "ledger", "private-classifier", "report", "rules", "schema", "share", "synthetic-table", "visits",
+    "accounting", "any-table", "choose", "coordinates", "evaluate", "ledger", "many-machines", "private-classifier", "report", "rules", "schema", "share", "synthetic-table", "visits",
 )))  # fmt: skip
 
 

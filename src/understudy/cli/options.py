@@ -153,11 +153,21 @@ def make(entry: Entry, epsilon: float, delta: float | None, given: Mapping[str, 
         raise InputError(f"method {entry.name!r}: {error}") from None
 
 
-def look_ahead(entry: Entry, estimator: Any, sizes: Any, dry_run: bool, as_json: bool) -> bool:
-    """Refuse what cannot fit into memory; with `dry_run` say what the fit would take, and True."""
+def look_ahead(
+    entry: Entry, estimator: Any, sizes: Any, dry_run: bool, as_json: bool, *, at_once: int | None = None
+) -> bool:
+    """Refuse what cannot fit into memory; with `dry_run` say what the fit would take, and True.
+
+    `at_once`: how many rows are in memory at the same time, where these are not all.
+    """
+    from dataclasses import replace
+
     from understudy.cli.app import print_json
 
     expected = entry.needs.estimate(sizes, _flat(estimator.get_params()))
+    if at_once is not None:
+        held = entry.needs.estimate(replace(sizes, rows=min(sizes.rows, at_once)), _flat(estimator.get_params()))
+        expected = replace(expected, bytes=held.bytes)
     if not dry_run:
         expected.refuse_unfit()
         return False

@@ -9,6 +9,7 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.batches import DaskOption, OutOfCoreOption, in_batches, open_batches, ready
 from understudy.cli.images import (
     AboutImages,
     is_images,
@@ -70,6 +71,7 @@ from understudy.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from understudy.engines import RowSource
     from understudy.release.sampling import Drawn
     from understudy.tables import Schema
     from understudy.tables.io import PrivateTable
@@ -140,6 +142,8 @@ def synthesize(
             help="Hold out every fifth row or person, and spend this share of the budget, as 0.05, on a noisy score on them."
         ),
     ] = None,
+    out_of_core: OutOfCoreOption = False,
+    dask: DaskOption = None,
     dry_run: DryRunOption = False,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in the workspace, unpaid.")] = False,
     separator: SeparatorOption = None,
@@ -156,12 +160,10 @@ def synthesize(
     from understudy.evaluation.check import Check
     from understudy.release.bundle import check_target
     from understudy.release.preflight import table_sizes
-    from understudy.release.spending import check_ledger_options, spending_of
-    from understudy.tables import Schema, check_table_path
+    from understudy.release.spending import spending_of
+    from understudy.tables import Schema
     from understudy.tables.rules import parse_rules
 
-    if rows < 1:
-        raise InputError(f"--rows (={rows}) must be at least 1.")
     rules = parse_rules(rule or (), where="--rule")
     given: dict[str, Any] = {"teachers": teachers, "iterations": iterations, "mode": mode, "random_state": seed}
     check_report(report)
@@ -176,13 +178,11 @@ def synthesize(
         )  # fmt: skip
         return
     refuse_about_images(AboutImages(classes, size, grey))
-    check_ledger_options(ledger, dataset)
-    check_table_path(out)
+    _check_outputs(rows, out, ledger, dataset)
     under, person, out_rows = one_child(child, key, person, out, child_out)
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
     private = out.with_name(out.name + ".private") if workspace is None else workspace
-    if warm is not None:
-        given |= {"start.kind": "moments", "start.epsilon_share": warm}
+    given |= {} if warm is None else {"start.kind": "moments", "start.epsilon_share": warm}
     entry = registry.get(method, "generator", "table")
     generator = make(entry, epsilon, delta, given, settings or [])
     described = None if schema is None else Schema.read(schema)
@@ -195,6 +195,36 @@ def synthesize(
         listed_names(constant),
         linked=under is not None,
     )
+    if in_batches(
+        data,
+        out_of_core or dask is not None,
+        generator,
+        child=child,
+        strict=strict,
+        check=check,
+        rule=rule,
+        order=order,
+        separator=separator,
+    ):
+        chosen = open_batches(data, described, target, drop, only, public_sample, whose.get("person"), dask)
+        if ready(*chosen, entry, generator, target, delta, owner, dry_run=dry_run, yes=yes, as_json=as_json):
+            _from_batches(
+                generator,
+                *chosen,
+                target,
+                whose,
+                rows,
+                out,
+                folder,
+                private,
+                seed,
+                ledger,
+                dataset,
+                resume,
+                report,
+                as_json,
+            )
+        return
     table, below, described = read_tables(
         data, under, described, target, (drop, only, public_sample), (separator, decimal, encoding),
         strict=strict, person=whose.get("person"),
@@ -255,6 +285,46 @@ def synthesize(
     )
 
 
+def _check_outputs(rows: int, out: Path, ledger: str | None, dataset: str | None) -> None:
+    """Refuse what could not be written, before anything is read."""
+    from understudy.release.spending import check_ledger_options
+    from understudy.tables import check_table_path
+
+    if rows < 1:
+        raise InputError(f"--rows (={rows}) must be at least 1.")
+    check_ledger_options(ledger, dataset)
+    check_table_path(out)
+
+
+def _from_batches(
+    generator: Any, table: RowSource, schema: Schema | None, target: str | None, whose: dict[str, Any], rows: int, out: Path,
+    folder: Path, private: Path, seed: int, ledger: str | None, dataset: str | None, resume: bool, report: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Learn from a table in parts; a run that was interrupted goes on from its workspace."""
+    from understudy.release.spending import spending_of
+
+    ours = resume or not private.exists() or not any(private.iterdir())
+    with spending_of(
+        generator, purpose=f"{generator.method} {out.name}", ledger=ledger, dataset=dataset, workspace=private, resume=resume,
+        unit="person" if whose else "row",
+    ) as run:  # fmt: skip
+        with progress_bar(generator.method, not as_json) as tell:
+            generator.fit(
+                table, target, schema, budget=run.budget, workspace=private, resume=resume, **whose,
+                progress=lambda at: tell(at.iteration, at.iterations, at.words),
+            )  # fmt: skip
+        tell_verdict(generator, as_json)
+        run.still_ours()
+        generator.save(folder)
+        drawn = generator.sample_to(out, rows, random_state=seed)
+        run.certificate, run.interrupted = generator.certificate_, generator.interrupted_
+    if ours:
+        _remove(private)
+    write_report_for(report, [folder], ledger=ledger, dataset=dataset)
+    _report(generator, out, None, rows, folder, private, drawn, None, None, as_json)
+
+
 @app.command()
 def sample(
     release: Annotated[Path, typer.Argument(help="The release folder that `synthesize` made.")],
@@ -275,6 +345,10 @@ def sample(
         float, typer.Option(help="0: classes as common as released; 1: all alike; between: rare ones more often.")
     ] = 0.0,
     seed: Annotated[int | None, typer.Option(help="Makes the rows repeatable.")] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option(help="Write up to so many Parquet files into the new folder OUT; the same rows however many."),
+    ] = None,
     child_out: ChildOutOption = None,
     as_json: Json = False,
 ) -> None:
@@ -283,9 +357,10 @@ def sample(
 
     generator = registry.load(release)
     if makes_images(generator):
-        sample_images(generator, out, rows, seed, (condition, balance or None), as_json)
+        sample_images(generator, out, rows, seed, (condition, balance or None, partitions), as_json)
         return
-    check_table_path(out)
+    if partitions is None:
+        check_table_path(out)
     if not hasattr(generator, "sample_to"):
         raise InputError(f"{release} holds a {generator.__class__.__name__}, which makes no rows.")
     plain = [text for text in condition or [] if _is_plain(text)]
@@ -295,6 +370,7 @@ def sample(
     visits = getattr(generator, "visits_", None)
     under = child_path(out, child_out, linked=visits is not None and visits.linked)
     more |= {} if under is None else {"child": under}
+    more |= {} if partitions is None else {"partitions": partitions}
     drawn = generator.sample_to(out, rows, conditions, seed, where=where, **more)
     epsilon = generator.certificate_.epsilon
     if as_json:
@@ -394,7 +470,7 @@ def _condition(text: str, schema: Any) -> tuple[str, Any]:
 
 
 def _report(
-    generator: Any, out: Path, child: Path | None, rows: int, folder: Path, private: Path, drawn: Drawn, unfit: Mended,
+    generator: Any, out: Path, child: Path | None, rows: int, folder: Path, private: Path, drawn: Drawn, unfit: Mended | None,
     beyond: dict[str, int] | None, as_json: bool,
 ) -> None:  # fmt: skip
     drawn_again, visits = drawn.drawn_again, generator.visits_
@@ -417,7 +493,7 @@ def _report(
     judged |= {"verdict": {"sentence": generator.verdict_.sentence(), **generator.verdict_.to_dict()}}
     judged["check"] = certificate.body["release"].get("check")
     if as_json:
-        private_facts: dict[str, Any] = {"mended": unfit.to_dict()}
+        private_facts: dict[str, Any] = {} if unfit is None else {"mended": unfit.to_dict()}
         if beyond is not None:
             private_facts["left_out"] = beyond
         print_json({**summary, **judged, "private_to_the_data_holder": private_facts})
@@ -439,4 +515,5 @@ def _report(
     _tell_rules(generator, drawn_again)
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)
-    tell_owner(*unfit.sentences(), *(f"{n} {WORDS[why]}" for why, n in (beyond or {}).items() if n))
+    if unfit is not None:
+        tell_owner(*unfit.sentences(), *(f"{n} {WORDS[why]}" for why, n in (beyond or {}).items() if n))

@@ -40,7 +40,7 @@ def is_signal(moment: np.ndarray, noise: float) -> bool:
 def powers(moment: np.ndarray) -> np.ndarray:
     """u' M u of every cosine u."""
     basis = cosines(len(moment))
-    return np.einsum("ki,ij,kj->k", basis, moment, basis)
+    return ((basis @ moment) * basis).sum(axis=1)
 
 
 def with_powers(each: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from understudy.privacy.persons import check_weights, in_parts, weighted
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Products = Literal["full", "diagonal", "none"]
+Totals = tuple[Ints, Ints, Ints]
 
 # A clipped row has at most this length in grid units: products stay below 2^24, and 2^28 rows of them below 2^53.
 _LENGTH = 1 << 12
@@ -99,12 +100,23 @@ class ClippedMoments:
 
     def release(self, rows: ArrayLike, classes: ArrayLike, budget: Budget, weights: ArrayLike | None = None) -> Moments:
         """The noisy moments. Safe to publish. A row whose class is `ABSENT` is counted nowhere."""
+        return self.release_totals(self.add_up(rows, classes, weights), budget)
+
+    def add_up(self, rows: ArrayLike, classes: ArrayLike, weights: ArrayLike | None = None) -> Totals:
+        """Private. Exact counts, sums and products of some rows, in grid units; those of several batches of rows add up."""
         vectors, groups = _check(rows, classes, len(self.clips))
-        parts, grid = check_weights(weights, len(vectors), self.grid), self.grid
+        parts = check_weights(weights, len(vectors), self.grid)
+        return _totals(vectors, groups, self.clips, self.products, parts)
+
+    def release_totals(self, totals: Totals, budget: Budget) -> Moments:
+        """The noisy moments of what `add_up` gave, of all rows. Safe to publish."""
+        counts, sums, products = totals
+        n_classes, d, grid = len(self.clips), sums.shape[-1], self.grid
+        shape = {"full": (n_classes, d, d), "diagonal": (n_classes, d), "none": (n_classes, 0)}[self.products]
+        if (counts.shape, sums.shape, products.shape) != ((n_classes,), (n_classes, d), shape):
+            raise InputError(f"these are not the totals of {n_classes} classes: {[part.shape for part in totals]}.")
         counting, summing, multiplying = self.multipliers()
         budget.charge(*self.events())
-        n_classes, d = len(self.clips), vectors.shape[1]
-        counts, sums, products = _totals(vectors, groups, self.clips, self.products, parts)
         noise = budget.noise
         unit = np.asarray(self.clips) / _LENGTH
         noisy_counts = noise.add_discrete_gaussian(counts, in_parts(counting, grid)) / grid
@@ -134,9 +146,7 @@ class ClippedMoments:
         )
 
 
-def _totals(
-    vectors: Floats, classes: Ints, clips: Sequence[float], products: Products, weights: Ints | None
-) -> tuple[Ints, Ints, Ints]:
+def _totals(vectors: Floats, classes: Ints, clips: Sequence[float], products: Products, weights: Ints | None) -> Totals:
     """Private. Exact sums in grid units, each row counted by its weight."""
     if weights is None:
         return _sum(vectors, classes, clips, products)
@@ -151,7 +161,7 @@ def _totals(
     return counts, sums, squares
 
 
-def _sum(vectors: Floats, classes: Ints, clips: Sequence[float], products: Products) -> tuple[Ints, Ints, Ints]:
+def _sum(vectors: Floats, classes: Ints, clips: Sequence[float], products: Products) -> Totals:
     """Private. Exact sums in grid units."""
     n_classes, d = len(clips), vectors.shape[1]
     counts = np.bincount(classes[classes != ABSENT], minlength=n_classes).astype(np.int64)

@@ -24,6 +24,9 @@ Ints = NDArray[np.int64]
 ABSENT = -1
 """The code of a row that was blanked: it is counted nowhere."""
 _CHUNK = 1 << 13
+# Nanoseconds a row: for each pair of columns counted by itself, and for each cell of a product. Tables larger than so many cells
+# are no longer in the processor's own memory while they are counted.
+_PAIR, _PRODUCT, _LARGEST = 3.5, 0.02, 1 << 18
 
 
 @dataclass(frozen=True)
@@ -84,12 +87,28 @@ class PairTables:
         one-way tables, and the rest of a column's own block is zero. `codes` are rows x columns, each below the
         column's size; a row whose class is `ABSENT` is counted nowhere.
         """
+        return self.release_counts(self.count(codes, sizes, classes, n_classes, weights), sizes, budget)
+
+    def count(
+        self,
+        codes: ArrayLike,
+        sizes: Sequence[int],
+        classes: ArrayLike,
+        n_classes: int,
+        weights: ArrayLike | None = None,
+    ) -> Ints:
+        """Private. The exact tables of some rows, in parts of the grid; those of several batches of rows add up."""
         rows, groups = _check(codes, sizes, classes, n_classes)
-        parts, columns = check_weights(weights, len(rows), self.grid), len(sizes)
+        parts = check_weights(weights, len(rows), self.grid)
+        return weighted(lambda at: _count(rows[at], sizes, groups[at], n_classes), len(rows), parts)
+
+    def release_counts(self, counts: Ints, sizes: Sequence[int], budget: Budget) -> NDArray[Any]:
+        """The noisy tables of what `count` gave, of all rows. Safe to publish."""
+        columns, width = len(sizes), int(np.sum(sizes))
+        if counts.ndim != 3 or counts.shape[1:] != (width, width) or counts.dtype != np.int64:
+            raise InputError(f"expected counts as classes x {width} x {width}, got {counts.dtype} {counts.shape}.")
         one, two = (in_parts(sigma, self.grid) if sigma else 0.0 for sigma in self.sigmas(columns))
         budget.charge(*self.events(columns))
-        counts = weighted(lambda at: _count(rows[at], sizes, groups[at], n_classes), len(rows), parts)
-        width = counts.shape[1]
         owner = np.repeat(np.arange(columns), sizes)
         upper = np.nonzero(np.less.outer(owner, owner))
         noisy = np.zeros_like(counts)
@@ -103,7 +122,37 @@ class PairTables:
 
 
 def _count(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
-    """Private. Exact tables: products of one-hot blocks, each small enough for its sums to be exact in float32."""
+    """Private. Exact tables: pair by pair, or all at once by products of matrices, whichever takes less time."""
+    width, pairs = sum(sizes), len(sizes) * (len(sizes) - 1) / 2
+    if _PRODUCT * width**2 > _PAIR * pairs and n_classes * max(sizes) ** 2 <= _LARGEST:
+        return _counted_by_pair(codes, sizes, classes, n_classes)
+    return _counted_by_product(codes, sizes, classes, n_classes)
+
+
+def _counted_by_pair(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    total = np.zeros((n_classes, starts[-1], starts[-1]), dtype=np.int64)
+    present = np.flatnonzero(classes != ABSENT)
+    for start in range(0, len(present), _CHUNK):
+        rows = present[start : start + _CHUNK] if len(present) < len(codes) else slice(start, start + _CHUNK)
+        columns, groups = codes[rows].T.astype(np.int64, order="C"), classes[rows]
+        cell = np.empty(len(groups), dtype=np.int64)
+        for i, size in enumerate(sizes):
+            mine = groups * size + columns[i]
+            counted = np.bincount(mine, minlength=n_classes * size).reshape(n_classes, size)
+            diagonal = np.arange(starts[i], starts[i + 1])
+            total[:, diagonal, diagonal] += counted
+            for j in range(i + 1, len(sizes)):
+                np.multiply(mine, sizes[j], out=cell)
+                np.add(cell, columns[j], out=cell)
+                counted = np.bincount(cell, minlength=n_classes * size * sizes[j])
+                here, there = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
+                total[:, here, there] += counted.reshape(n_classes, size, sizes[j])
+    return total
+
+
+def _counted_by_product(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
+    """Products of one-hot blocks, each small enough for its sums to be exact in float32; the upper triangle alone is filled."""
     from scipy.linalg import blas  # pyright: ignore[reportMissingTypeStubs]
     from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
 

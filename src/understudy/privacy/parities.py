@@ -21,7 +21,7 @@ from understudy.privacy.pair_tables import ABSENT
 from understudy.privacy.persons import check_weights, in_parts, weighted
 
 Ints = NDArray[np.int64]
-_CHUNK = 1 << 13
+_CHUNK = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,11 @@ class Parities:
 
         `signs` are plus and minus one, rows x columns; a row whose class is `ABSENT` is counted nowhere.
         """
+        columns = np.asarray(signs).shape[-1]
+        return self.release_sums(self.add_up(signs, classes, n_classes, weights), columns, budget)
+
+    def add_up(self, signs: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None) -> Ints:
+        """Private. The exact sums of some rows, in parts of the grid; those of several batches of rows add up."""
         rows, groups = np.asarray(signs), np.asarray(classes)
         check_count("n_classes", n_classes)
         if rows.ndim != 2 or rows.shape[1] < 3 or groups.shape != (len(rows),):
@@ -66,9 +71,15 @@ class Parities:
             raise InputError("`signs` must be plus or minus one.")
         if (present := groups[groups != ABSENT]).size and (present.min() < 0 or present.max() >= n_classes):
             raise InputError(f"there is a class outside of the {n_classes}.")
-        parts, sigma = check_weights(weights, len(rows), self.grid), self.sigma(rows.shape[1])
-        budget.charge(*self.events(rows.shape[1]))
-        sums = weighted(lambda at: _sums(rows[at], groups[at], n_classes), len(rows), parts)
+        parts = check_weights(weights, len(rows), self.grid)
+        return weighted(lambda at: _sums(rows[at], groups[at], n_classes), len(rows), parts)
+
+    def release_sums(self, sums: Ints, columns: int, budget: Budget) -> NDArray[Any]:
+        """What `add_up` gave of all rows, with noise. Safe to publish."""
+        if sums.ndim != 2 or sums.shape[1] != math.comb(columns, 3) or sums.dtype != np.int64:
+            raise InputError(f"expected sums as classes x {math.comb(columns, 3)} triples, got {sums.shape}.")
+        sigma = self.sigma(columns)
+        budget.charge(*self.events(columns))
         noisy = budget.noise.add_discrete_gaussian(sums, in_parts(sigma, self.grid))
         return noisy if self.grid == 1 else noisy / self.grid
 
@@ -79,17 +90,20 @@ def triples(columns: int) -> Ints:
 
 
 def _sums(signs: NDArray[np.generic], classes: Ints, n_classes: int) -> Ints:
-    """Private. Exact sums: matrix products of chunks small enough for their sums to be exact in float32."""
+    """Private. Exact sums: a row adds minus one where an odd number of its three signs is negative, which bits tell, 64 rows at once."""
     columns = signs.shape[1]
     total = np.zeros((n_classes, math.comb(columns, 3)), dtype=np.int64)
-    upper = [np.triu_indices(columns - 1 - i, 1) for i in range(columns - 2)]
     for c in range(n_classes):
         mine = np.flatnonzero(classes == c)
         for start in range(0, len(mine), _CHUNK):
-            block = signs[mine[start : start + _CHUNK]].astype(np.float32)
-            for i, (j, k) in enumerate(upper):
-                later = block[:, i + 1 :]
-                products = ((block[:, [i]] * later).T @ later)[j, k]
-                first = math.comb(columns, 3) - math.comb(columns - i, 3)
-                total[c, first : first + len(j)] += products.astype(np.int64)
+            rows = mine[start : start + _CHUNK]
+            negative = np.packbits(signs[rows].T < 0, axis=1)
+            words = np.zeros((columns, -(-negative.shape[1] // 8) * 8), dtype=np.uint8)
+            words[:, : negative.shape[1]] = negative
+            bits, at = words.view(np.uint64), 0
+            for i in range(columns - 2):
+                for j in range(i + 1, columns - 1):
+                    odd = np.bitwise_count((bits[i] ^ bits[j]) ^ bits[j + 1 :]).sum(axis=1, dtype=np.int64)
+                    total[c, at : at + len(odd)] += len(rows) - 2 * odd
+                    at += len(odd)
     return total

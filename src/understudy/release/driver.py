@@ -49,6 +49,8 @@ class Progress:
     iterations: int
     seconds: float
     seconds_left: float
+    words: str = ""
+    """What is under way, where that is not always the same."""
 
 
 @dataclass

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 import pandas as pd
 
+from understudy.engines import RowSource, open_source
 from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.checkpoints import Workspace
 from understudy.privacy import Budget, Sanitised
@@ -23,8 +26,10 @@ from understudy.release.bundle import Bundle
 from understudy.release.driver import Progress, Run
 from understudy.release.estimator import Estimator
 from understudy.release.intake import Intake, check_persons, check_table, take_in, with_labels, with_number
+from understudy.release.out_of_core import intake_of, remembered, take_source
 from understudy.release.person_rows import PersonRows, without_rows
-from understudy.release.sampling import Drawn, stream, write_stream
+from understudy.release.replay import logged
+from understudy.release.sampling import Drawn, stream, write_partitions, write_stream
 from understudy.release.spending import spending_of
 from understudy.release.verdict import Verdict
 from understudy.release.visits import check_owned
@@ -93,6 +98,8 @@ class TableGenerator(Estimator):
     """Whether `learn` buys what the schema does not say together with the rest of its look."""
     takes_order: ClassVar[bool] = False
     """Whether `learn` can take a person's rows in their order, and draw whole persons again."""
+    takes_batches: ClassVar[bool] = False
+    """Whether `learn` needs no more of the rows than sums over batches of them: then the table need not fit into memory."""
     schema_epsilon_share: float
     rules_: Rulebook | None = None
     """How drawn rows are finished, where there are rules; the model is then one of the table as `rules_.learnt` says."""
@@ -114,7 +121,7 @@ class TableGenerator(Estimator):
 
     def fit(
         self,
-        frame: Table,
+        frame: Table | RowSource | str | PathLike[str] | Iterator[Any],
         target: str | Any = None,
         schema: SchemaLike = None,
         *,
@@ -137,6 +144,9 @@ class TableGenerator(Estimator):
     ) -> Self:
         """Touches private data (`frame`). What the schema (an object, plain values or a path) does not say is paid for.
 
+        A method that `takes_batches` (moments) learns from a table that need not fit into memory: a path (a folder of Parquet files, a
+        query), a DuckDB relation, an iterator of Arrow batches, a Dask dataframe, or what `understudy.engines.open_source` made of one.
+
         No table is refused for what its rows say: cells that do not fit are missing, "other" or clipped, and a row without
         a target is blank. `strict` refuses instead, and whoever learns of the refusal learns something about the rows.
         `target` names a column, or holds the labels themselves, one for each row: `fit(X, y)`.
@@ -155,8 +165,14 @@ class TableGenerator(Estimator):
         """
         self._check_settings()
         said = parse_rules(rules)
-        frame, target = with_labels(frame, target)
-        schema = Schema.of(schema)
+        if (source := self._source(frame)) is not None:
+            return self._fit_source(
+                source, Schema.of(schema),
+                {"`rules`": said, "`strict`": strict, "`check`": check, "`parent`": parent, "labels": target}, ledger=ledger, dataset=dataset, budget=budget, workspace=workspace,
+                resume=resume, run=Run(None, progress, checkpoint_seconds), typed=typed and source.typed, person=person,
+                rows_per_person=rows_per_person, order=order, constant=constant,
+            )  # fmt: skip
+        (frame, target), schema = with_labels(cast(Table, frame), target), Schema.of(schema)
         owner = self.in_order(self.whose(schema, person, rows_per_person), order, constant, linked=parent is not None)
         _refuse_with_order(owner, parent is not None, check, (*(() if schema is None else schema.rules), *said))
         if ledger is not None or dataset is not None:
@@ -216,6 +232,92 @@ class TableGenerator(Estimator):
             if files is not None:
                 files.close()
         return self
+
+    def _source(self, table: Any) -> RowSource | None:
+        """A table that is not in memory; None for one that is."""
+        if isinstance(table, pd.DataFrame):
+            return None
+        if self.takes_batches:
+            return open_source(table)
+        if isinstance(table, RowSource | str | PathLike):
+            raise InputError(
+                f"method {self.method!r} needs all rows in memory, and cannot learn from {type(table).__name__}: read the table with "
+                "`understudy.tables.read_table`, or a part of its rows; or use the method moments, which reads rows in batches."
+            )
+        return None
+
+    def _fit_source(
+        self, source: RowSource, schema: Schema | None, given: dict[str, Any], *, ledger: str | None,
+        dataset: str | None, budget: Budget | None, workspace: str | Path | None, resume: bool, run: Run, typed: bool,
+        person: str | None, rows_per_person: int | str | None, order: str | None, constant: Sequence[str],
+    ) -> Self:  # fmt: skip
+        """Touches private data: as `fit`, of a table in parts. `given` is what may have been given and does not go with one."""
+        with source:
+            target = given.pop("labels")
+            given["labels beside the table"] = None if target is None or isinstance(target, str) else target
+            owner = self.in_order(self.whose(schema, person, rows_per_person), order, constant)
+            given["rules of the schema"] = None if schema is None else schema.rules
+            given["`order`"] = None if owner is None else owner.order
+            given['`rows_per_person="auto"`'] = owner is not None and owner.rows == AUTO
+            for what, said in given.items():
+                if said is not None and said is not False and not (isinstance(said, tuple | list) and not said):
+                    raise InputError(
+                        f"{what} and a table that is read in batches do not go together yet. Nothing was spent. Leave it out, or "
+                        "learn from rows in memory: a frame, or one file without --out-of-core."
+                    )
+            return self._pay_source(
+                source, target, schema, owner, ledger, dataset, budget, workspace, resume, run, typed
+            )
+
+    def _pay_source(
+        self, source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, ledger: str | None,
+        dataset: str | None, budget: Budget | None, workspace: str | Path | None, resume: bool, run: Run, typed: bool,
+    ) -> Self:  # fmt: skip
+        """Touches private data: with a ledger, or with a budget."""
+        if ledger is not None or dataset is not None:
+            if budget is not None:
+                raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
+            place = None if workspace is None else Path(workspace)
+            with spending_of(
+                self, purpose=f"{self.method} fit", ledger=ledger, dataset=dataset, workspace=place, resume=resume,
+                unit="row" if owner is None else PERSON,
+            ) as booked:  # fmt: skip
+                self._learn_source(source, target, schema, owner, booked.budget, workspace, resume, run, typed)
+                booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
+            return self
+        return self._learn_source(source, target, schema, owner, budget, workspace, resume, run, typed)
+
+    def _learn_source(
+        self, source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, budget: Budget | None,
+        workspace: str | Path | None, resume: bool, run: Run, typed: bool,
+    ) -> Self:  # fmt: skip
+        """Touches private data: sums over batches, each kept in the workspace once it is whole; all noise is logged there too."""
+        seed = self._seed()
+        taken, rows, declared, goal, persons = take_source(source, target, schema, owner, seed, run)
+        with taken, ExitStack() as opened:
+            size = taken.rows if persons is None else persons.number
+            self._check_rows(size)
+            paying = self._budget(budget, size)
+            intake = intake_of(rows, persons, declared, goal, seed, paying, run, typed=typed)
+            if workspace is not None:
+                files = self._source_workspace(taken, declared, workspace, resume, owner)
+                opened.callback(files.close)
+                rows.remember, log = remembered(files)
+                opened.callback(log.close)
+                opened.enter_context(logged(paying, files.prelude))
+            return self.fit_intake(intake)
+
+    def _source_workspace(
+        self, source: RowSource, declared: Schema | None, path: str | Path, resume: bool, owner: Person | None
+    ) -> Workspace:
+        """What a source says of itself tells whether a run is resumed on the same table."""
+        if self.random_state is None:
+            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
+        said = {} if declared is None else declared.to_dict()
+        said |= {} if owner is None else {"person": owner.to_dict()}
+        identity = {**self._settings(), "method": self.method, "rows": source.rows, **said}
+        digest = np.frombuffer(source.identity.encode(), dtype=np.uint8)
+        return Workspace(path, identity, digest, resume=resume)
 
     def fit_intake(self, rows: Intake, check: HeldOutCheck | None = None, book: RuledTable | None = None) -> Self:
         """Touches private data (`rows`, taken in already): learn, and certify what its budget was charged.
@@ -405,20 +507,29 @@ class TableGenerator(Estimator):
         *,
         where: str | Sequence[str] = (),
         child: str | Path | None = None,
+        partitions: int | None = None,
         **how: Any,
     ) -> Drawn:
         """Write `n` synthetic rows to a table file, however many they are; says how many had to be drawn for it.
 
-        Of a release whose rows stand in an order `n` is a number of persons; with `child` who they are goes into the one file
+        With `partitions` they go into a new folder of up to so many Parquet files: the same rows however many there are. Of a release whose rows stand in an order `n` is a number of persons; with `child` who they are goes into the one file
         and their rows into the other.
         """
         if (visits := self.visits_) is not None:
+            if partitions is not None:
+                raise InputError(
+                    "whole persons are written to one file, and not yet to several: leave `partitions` out."
+                )
             tally = Drawn()
             parts = self._persons(visits, n, conditions, random_state, where, tally, how)
             write_persons(parts, self.schema_, visits, path, child)
             return tally
         if child is not None:
             raise InputError("this release was not learnt from persons with their rows in an order: leave `child` out.")
+        if partitions is not None:
+            return write_partitions(
+                self._rows(**how), self.schema_, path, n, conditions, random_state, partitions, self.rules_, where
+            )
         return write_stream(self._rows(**how), self.schema_, path, n, conditions, random_state, self.rules_, where)
 
     def _rows(self, **how: Any) -> TableModel:

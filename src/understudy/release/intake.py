@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from understudy.privacy.persons import grid_of
 from understudy.release.driver import Run
 from understudy.tables import Column, Encoder, Schema, read_table, validate_frame
 from understudy.tables.aside import without_aside
+from understudy.tables.batches import HeldRows, TableRows
 from understudy.tables.coordinates import (
     Coordinates,
     KeyedChances,
@@ -55,6 +57,13 @@ class Intake:
     """Whose each row of `frame` is, where a record is a person; then the length is the number of persons."""
     visits: Visits | None = None
     """How rows of a person follow one another, where they do: then they stand by person and in their order."""
+    batches: TableRows | None = None
+    """The rows in batches, where they are not in memory: then `frame` has the columns and their types, and no row."""
+
+    @cached_property
+    def table(self) -> TableRows:
+        """Private. The rows, for looks that add up over batches."""
+        return self.batches or HeldRows.of(self.frame, self.weights, self.chances)
 
     def __len__(self) -> int:
         return len(self.present) if self.persons is None else self.persons.number
@@ -138,7 +147,7 @@ def check_table(
     present = np.any(np.asarray(table.notna(), dtype=bool), axis=1, keepdims=True)[:, 0]
     goal = next((column for column in known if column.target), None)
     if goal is not None:
-        present &= _readable(column_of(table, goal.name), goal)
+        present &= readable(column_of(table, goal.name), goal)
     rows = table if present.all() else table.loc[present].reset_index(drop=True)
     return rows, present, schema, target
 
@@ -235,7 +244,7 @@ def with_classes(frame: pd.DataFrame, schema: Schema | None, target: str) -> Sch
     )
 
 
-def _readable(series: pd.Series, goal: Known) -> np.ndarray:
+def readable(series: pd.Series, goal: Known) -> np.ndarray:
     """Private. Which rows have a target: one that is declared, or any at all where the classes are not."""
     there = series.notna().to_numpy(dtype=bool)
     if not goal.complete:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from understudy._parallel import cores
 from understudy.errors import InputError
-from understudy.files import whole_file
+from understudy.files import whole_file, whole_folder
 from understudy.tables import Schema, check_table_path, write_table
 from understudy.tables.aside import with_aside
 from understudy.tables.io import column_of
@@ -50,14 +52,18 @@ def stream(
     schema: Schema,
     n: int,
     conditions: Mapping[str, Any] | None,
-    random_state: int | None,
+    random_state: int | Sequence[int] | None,
     rules: Rulebook | None = None,
     where: str | Sequence[str] = (),
     tally: Drawn | None = None,
+    before: int = 0,
 ) -> Iterator[pd.DataFrame]:
-    """Frames of together `n` rows; conditions are checked before the first. `where` says conditions as rules are said."""
+    """Frames of together `n` rows; conditions are checked before the first. `where` says conditions as rules are said.
+
+    `before`: so many rows were drawn already, for new ids to go on from.
+    """
     asked = AskedFor.of(schema, n, conditions, where)
-    return _stream(model, schema, asked, np.random.default_rng(random_state), rules, tally or Drawn())
+    return _stream(model, schema, asked, np.random.default_rng(random_state), rules, tally or Drawn(), before)
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,7 @@ def _stream(
     rng: np.random.Generator,
     rules: Rulebook | None,
     tally: Drawn,
+    before: int = 0,
 ) -> Iterator[pd.DataFrame]:
     n, choosy = asked.n, asked.choosy
     size = min(CHUNK, n if not choosy else max(1024, 2 * n))
@@ -134,7 +141,7 @@ def _stream(
             _refuse_hopeless(rules, kept, tally)
         if choosy:
             frame = frame[asked.holds(frame, schema)].reset_index(drop=True)
-        frame = with_aside(as_written(frame.head(n - tally.rows), schema), schema, tally.rows + 1)
+        frame = with_aside(as_written(frame.head(n - tally.rows), schema), schema, before + tally.rows + 1)
         tally.rows += len(frame)
         if len(frame):
             yield frame
@@ -196,13 +203,59 @@ def write_stream(
     return tally
 
 
+def write_partitions(
+    model: TableModel,
+    schema: Schema,
+    folder: str | Path,
+    n: int,
+    conditions: Mapping[str, Any] | None,
+    random_state: int | None,
+    partitions: int,
+    rules: Rulebook | None = None,
+    where: str | Sequence[str] = (),
+    workers: int | None = None,
+) -> Drawn:
+    """Write `n` rows to a new folder of up to so many Parquet files, by several threads; it is there when all of them are.
+
+    Rows are drawn in blocks, each with a seed of its own: they are the same however many files and threads there are.
+    """
+    if isinstance(partitions, bool) or not isinstance(partitions, int) or partitions < 1:
+        raise InputError(f"`partitions` (={partitions!r}) must be a whole number of files, at least 1.")
+    AskedFor.of(schema, n, conditions, where)
+    seed = int(np.random.SeedSequence().generate_state(1)[0]) if random_state is None else random_state
+    path = Path(folder)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError(f"{path} is there already: rows are written to a new folder. Choose another, or remove it.")
+    starts = np.array_split(np.arange(0, n, CHUNK), min(partitions, -(-n // CHUNK)))
+    tallies = [[Drawn() for _ in mine] for mine in starts]
+
+    def write(unready: Path, number: int) -> None:
+        with _frames(unready / f"part-{number:05d}.parquet", ".parquet") as add:
+            for start, tally in zip(starts[number], tallies[number], strict=True):
+                rows = min(CHUNK, n - int(start))
+                one = (seed, int(start) // CHUNK)
+                for frame in stream(model, schema, rows, conditions, one, rules, where, tally, int(start)):
+                    add(frame)
+
+    with whole_folder(path) as unready, ThreadPoolExecutor(min(workers or cores(), len(starts))) as pool:
+        list(pool.map(lambda number: write(unready, number), range(len(starts))))
+    all_of = [tally for mine in tallies for tally in mine]
+    return Drawn(*(sum(getattr(tally, what) for tally in all_of) for what in ("rows", "tried", "broken")))
+
+
 @contextmanager
 def table_file(path: str | Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     """A table file that takes one frame after the other; it is there when all of them are, or not at all."""
+    suffix = check_table_path(path)
+    with whole_file(path) as temporary, _frames(temporary, suffix) as add:
+        yield add
+
+
+@contextmanager
+def _frames(path: Path, suffix: str) -> Iterator[Callable[[pd.DataFrame], None]]:
     import pyarrow as pa
 
-    suffix = check_table_path(path)
-    with whole_file(path) as temporary, ExitStack() as opened:
+    with ExitStack() as opened:
         writer: Any = None
         arrow: Any = None
         shown: Any = None
@@ -213,7 +266,7 @@ def table_file(path: str | Path) -> Iterator[Callable[[pd.DataFrame], None]]:
             if writer is None:
                 arrow = table.schema
                 shown = plain_times(table).schema if suffix in (".csv", ".csv.gz") else arrow
-                writer = _writer(temporary, suffix, shown, opened)
+                writer = _writer(path, suffix, shown, opened)
             table = table if shown == arrow else table.cast(shown, safe=False)
             writer.write_table(table)
 

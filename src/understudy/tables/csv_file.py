@@ -76,17 +76,61 @@ def read_private_csv(path: Path) -> tuple[pa.Table, int]:
     in its place. What a column holds is not told from the rows: that is looked at later, and paid for.
     """
     size, zeros, long = _measure(path)
+    text = _without_long_lines(path) if long else path
+    return _private_cells(text, path, _header(path), min(size + 1, _BLOCK_LIMIT), zeros, first=True)
+
+
+def private_csv_batches(path: Path, most: int = LONGEST_LINE) -> Iterator[pa.Table]:
+    """Looks at private rows: as `read_private_csv`, so many bytes at a time, cut at an end of line outside of quotes."""
     names = _header(path)
+    rest, first = b"", True
+    for chunk in _cut(path, most):
+        if first:
+            _check_start(path, chunk)
+            _check_columns(path, chunk)
+        rest += chunk
+        end = _end_of_rows(rest)
+        if end and not (first and not rest[:end].strip()):
+            yield _private_cells(io.BytesIO(rest[:end]), path, names, end + 1, b"\0" in rest[:end], first=first)[0]
+            rest, first = rest[end:], False
+    if rest.strip(b"\r\n") or first:
+        _check_start(path, rest) if first else None
+        yield _private_cells(io.BytesIO(rest), path, names, len(rest) + 1, b"\0" in rest, first=first)[0]
+
+
+def _cut(path: Path, most: int) -> Iterator[bytes]:
+    for chunk in _chunks(path, own=True):
+        for at in range(0, len(chunk), most):
+            yield chunk[at : at + most]
+
+
+def _end_of_rows(text: bytes) -> int:
+    """The place behind the last end of line before which quotes are even; 0 where there is none."""
+    end = text.rfind(b"\n") + 1
+    quotes = text.count(b'"', 0, end)
+    while end and quotes % 2:
+        before = text.rfind(b"\n", 0, end - 1) + 1
+        quotes -= text.count(b'"', before, end)
+        end = before
+    return end
+
+
+def _private_cells(
+    text: Path | io.BytesIO, path: Path, names: list[str], size: int, zeros: bool, *, first: bool
+) -> tuple[pa.Table, int]:
+    """Private. The cells of a text, whose `first` line is the header or not, and how many lines could not be read."""
     ragged: list[int] = []
 
     def blank(row: arrow_csv.InvalidRow) -> str:
-        ragged.append(row.number - 2)  # the header is row 1
+        ragged.append(row.number - (2 if first else 1))  # the header is row 1
         return "skip"
 
     try:
         table = arrow_csv.read_csv(
-            _without_long_lines(path) if long else path,
-            read_options=arrow_csv.ReadOptions(use_threads=False, block_size=min(size + 1, _BLOCK_LIMIT)),
+            text,
+            read_options=arrow_csv.ReadOptions(
+                use_threads=False, block_size=size, column_names=None if first else names
+            ),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True, invalid_row_handler=blank),
             convert_options=arrow_csv.ConvertOptions(
                 null_values=list(MISSING), strings_can_be_null=True, column_types=dict.fromkeys(names, pa.binary())

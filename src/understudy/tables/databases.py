@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ _POSTGRES = {
     1184: pa.timestamp("us", "UTC"),
     1186: pa.duration("us"),
 }
+# So many rows are asked for at once.
+_ROWS = 1 << 16
 _TIMES = ("date", "timestamp", "timestamptz", "time", "timetz", "interval")
 
 
@@ -53,36 +56,37 @@ def _sqlite_cell(cell: object) -> object:
     return None if isinstance(cell, bytes) else cell
 
 
-def duckdb_file(path: Path, table: str | None) -> pa.Table:
-    """A table of a DuckDB file, or what a query of it says, with its types."""
+def duckdb_file(path: Path, table: str | None) -> Iterator[pa.Table]:
+    """A table of a DuckDB file, or what a query of it says, with its types, batch by batch."""
     library = _duckdb(str(path))
     if not path.exists():
         raise InputError(f"there is no file {path}.")
     try:
         with library.connect(str(path), read_only=True) as connection:
             tables = [row[0] for row in connection.execute("SHOW TABLES").fetchall()]
-            return _arrow(connection.sql(_query(path, table, tables)))
+            yield from _arrow(connection.sql(_query(path, table, tables)))
     except library.Error as error:
         raise InputError(f"{path} cannot be read as DuckDB: {error}.") from None
 
 
-def duckdb_query(text: str) -> pa.Table:
-    """What a query says: `duckdb:SELECT * FROM 'visits/*.parquet'`. Types that it told from rows come as text."""
+def duckdb_query(text: str) -> Iterator[pa.Table]:
+    """What a query says, batch by batch: `duckdb:SELECT * FROM 'visits/*.parquet'`. Types that it told from rows come as text."""
     query = re.sub(r"^duckdb:(//)?", "", text).strip()
     library = _duckdb(text)
+    told = re.search(r"csv|json", query, re.IGNORECASE)
     try:
         with library.connect() as connection:
-            found = _arrow(connection.sql(query))
+            for found in _arrow(connection.sql(query)):
+                yield found.cast(pa.schema([(name, pa.string()) for name in found.column_names])) if told else found
     except library.Error as error:
         raise InputError(f"DuckDB cannot answer {query!r}: {error}.") from None
-    if re.search(r"csv|json", query, re.IGNORECASE):
-        return found.cast(pa.schema([(name, pa.string()) for name in found.column_names]))
-    return found
 
 
-def _arrow(answer: Any) -> pa.Table:
-    found = answer.to_arrow_table() if hasattr(answer, "to_arrow_table") else answer.fetch_arrow_table()
-    return found if isinstance(found, pa.Table) else found.read_all()
+def _arrow(answer: Any) -> Iterator[pa.Table]:
+    reader = answer.to_arrow_reader(_ROWS) if hasattr(answer, "to_arrow_reader") else answer.fetch_record_batch(_ROWS)
+    yield reader.schema.empty_table()
+    for batch in reader:
+        yield pa.Table.from_batches([batch])
 
 
 def _duckdb(text: str) -> Any:
@@ -93,8 +97,8 @@ def _duckdb(text: str) -> Any:
     return duckdb
 
 
-def postgresql(text: str) -> pa.Table:
-    """`postgresql://user@host/base::table`, or a query in place of the table. The password comes from PGPASSWORD or ~/.pgpass."""
+def postgresql(text: str) -> Iterator[pa.Table]:
+    """Batch by batch: `postgresql://user@host/base::table`, or a query in place of the table. The password comes from PGPASSWORD or ~/.pgpass."""
     place, _, wanted = text.partition("::")
     if not wanted:
         raise InputError("postgresql://…: name a table or a query after ::, as in postgresql://me@host/base::visits")
@@ -113,24 +117,28 @@ def postgresql(text: str) -> pa.Table:
             # Moments as text: one that Python cannot hold is missing, and the table is not refused for it.
             for name in _TIMES:
                 connection.adapters.register_loader(name, TextLoader)
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres'; SET LOCAL TimeZone = 'UTC'"
-                )
+            connection.execute(
+                "SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'postgres'; SET LOCAL TimeZone = 'UTC'"
+            )
+            # A cursor of the server: rows come as they are asked for.
+            with connection.cursor(name="rows") as cursor:
                 cursor.execute(query)
                 if cursor.description is None:
                     raise InputError("postgresql://…: the query gives no rows to read.")
                 described = [
                     (column.name, _POSTGRES.get(column.type_code, pa.string())) for column in cursor.description
                 ]
-                rows = cursor.fetchall()
+                while True:
+                    rows = cursor.fetchmany(_ROWS)
+                    columns = [[row[place] for row in rows] for place in range(len(described))]
+                    yield pa.table(
+                        [_typed(column, kind) for column, (_, kind) in zip(columns, described, strict=True)],
+                        names=[name for name, _ in described],
+                    )
+                    if not rows:
+                        return
     except psycopg.Error as error:
         raise InputError(f"PostgreSQL refused: {' '.join(str(error).split())}.") from None
-    columns = [[row[place] for row in rows] for place in range(len(described))]
-    return pa.table(
-        [_typed(column, kind) for column, (_, kind) in zip(columns, described, strict=True)],
-        names=[name for name, _ in described],
-    )
 
 
 def _typed(cells: list[Any], kind: pa.DataType) -> pa.Array:

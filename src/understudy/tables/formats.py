@@ -13,7 +13,7 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -116,29 +116,40 @@ def has_types(source: TableSource) -> bool:
 
 def read(source: TableSource) -> pa.Table:
     """Reads private rows: the table, with text in every cell where the rows alone could tell the types."""
+    return pa.concat_tables(list(batches(source)))
+
+
+def batches(source: TableSource) -> Iterator[pa.Table]:
+    """Reads private rows: as `read`, a bounded number at a time from databases; other kinds come as a whole."""
     try:
-        return _read(source)
+        yield from _read(source)
     except FileNotFoundError:
         raise InputError(f"there is no file {source.text.partition('::')[0]}.") from None
     except (OSError, EOFError, zipfile.BadZipFile, LookupError) as error:
         raise InputError(f"cannot read {source}: {getattr(error, 'strerror', None) or error}.") from None
 
 
-def _read(source: TableSource) -> pa.Table:
+def _read(source: TableSource) -> Iterator[pa.Table]:
     if source.load is not None:
-        return pa.Table.from_pandas(source.load(), preserve_index=False)
+        yield pa.Table.from_pandas(source.load(), preserve_index=False)
+        return
     scheme = _scheme(source.text)
-    if scheme is not None:
-        from understudy.tables import databases
-
-        return {"postgresql": databases.postgresql, "duckdb": databases.duckdb_query}[scheme](source.text)
     place, _, inside = source.text.partition("::")
     path, (kind, packed) = Path(place), _ending(place)
-    if kind in (*SQLITE, *DUCKDB):
+    if scheme is not None or kind in (*SQLITE, *DUCKDB):
         from understudy.tables import databases
 
-        read_database = databases.sqlite if kind in SQLITE else databases.duckdb_file
-        return read_database(path, inside or None)
+        if scheme is not None:
+            yield from {"postgresql": databases.postgresql, "duckdb": databases.duckdb_query}[scheme](source.text)
+        elif kind in DUCKDB:
+            yield from databases.duckdb_file(path, inside or None)
+        else:
+            yield databases.sqlite(path, inside or None)
+        return
+    yield _read_file(source, path, kind, packed, inside)
+
+
+def _read_file(source: TableSource, path: Path, kind: str, packed: str, inside: str) -> pa.Table:
     if kind in LABELLED:
         return _labelled(path)
     if kind in BOOKS:

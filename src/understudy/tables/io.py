@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +19,7 @@ from pyarrow import feather, parquet
 from understudy.errors import InputError
 from understudy.files import check_writable, whole_file
 from understudy.tables import formats
-from understudy.tables.csv_file import MOST_COLUMNS, read_csv, read_private_csv
+from understudy.tables.csv_file import MOST_COLUMNS, private_csv_batches, read_csv, read_private_csv
 from understudy.tables.written import plain_times
 from understudy.untrusted import check_expansion, open_regular
 from understudy.wording import did_you_mean, listed
@@ -86,6 +86,28 @@ def read_private(path: str | os.PathLike[str], *, empty_allowed: bool = False) -
 
     frame = _checked(_from_arrow(_read_file(file, csv, own=True), str(file)), str(file), empty_allowed)
     return PrivateTable(_with_missing_truths(frame), has_types(file), unreadable)
+
+
+def private_batches(path: str | os.PathLike[str]) -> tuple[Iterator[pa.Table], bool]:
+    """Reads private rows of a file or database a bounded number at a time, as far as its kind allows; and whether it has types."""
+    if (other := formats.as_source(path)) is not None:
+        return formats.batches(other), formats.has_types(other)
+    file = Path(path)
+    if _suffix(file) in _UNTYPED:
+        if not file.exists():
+            raise InputError(f"there is no file {file}.{_neighbour(file)}")
+        return private_csv_batches(file), False
+    return iter([_read_file(file, read_csv, own=True)]), True
+
+
+def private_frame(table: pa.Table, where: str) -> pd.DataFrame:
+    """Private. Rows of an Arrow table as `read_private` has those of a file."""
+    return _with_missing_truths(_from_arrow(table, where))
+
+
+def check_names(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    """The frame, which may have no rows, refused where names are missing, repeated or no text."""
+    return _checked(frame, where, empty_allowed=True)
 
 
 def _with_missing_truths(frame: pd.DataFrame) -> pd.DataFrame:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from understudy.errors import InputError
 from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.axes import Axes, Axis, Quantiles
+from understudy.methods.moments.cell_rows import CellRows, Cells
 from understudy.methods.moments.evening import FEWEST, evenly
 from understudy.methods.moments.evidence import gaussian_evidence
 from understudy.methods.moments.luck import Luck
@@ -24,7 +25,6 @@ from understudy.methods.moments.targets import class_ratio
 from understudy.privacy import ABSENT, Budget, ClippedMoments, Event, GaussianCounts
 from understudy.release.arrays import fitting
 from understudy.release.verdict import Evidence
-from understudy.tables.coordinates import Chances
 
 # Radii are counted in bins of half an octave below the longest row that the schema allows.
 RADII = 28
@@ -277,49 +277,41 @@ class GaussianModel:
 
 
 def look(
-    cells: np.ndarray,
-    classes: np.ndarray,
-    n_classes: int,
-    axes: Axes,
-    plan: GaussianPlan,
-    budget: Budget,
-    chances: Chances,
-    weights: np.ndarray | None = None,
-    grid: int = 1,
+    rows: CellRows, n_classes: int, axes: Axes, plan: GaussianPlan, budget: Budget, grid: int = 1
 ) -> tuple[GaussianModel, dict[str, Any], Evidence]:
     """Touches private data: four looks or five, each through the gate. What they are aimed at are noisy answers of earlier ones.
 
-    `weights` are the parts, of the `grid` that a person has, which each row counts; without them every row is a record.
+    `grid` are the parts that a person has, of which each row counts some; 1 where every row is a record.
 
     With the model come public facts (the clip norms, which follow from the noisy radii and stay below what the schema
     allows), and what the looks say of their own noise.
     """
-    points = axes.points(cells, chances)
     edges = radius_edges(axes)
     middle = np.zeros(axes.width)
     if plan.centre:
-        one = np.where(classes == ABSENT, ABSENT, 0)
-        sums = _means((float(edges[-1]) / 4,), plan.centre, grid).release(points, one, budget, weights)
+        centre = _means((float(edges[-1]) / 4,), plan.centre, grid)
+        sums = centre.release_totals(rows.total(MomentsLook(axes, None, None, centre, "one")), budget)
         middle = sums.sums[0] / max(float(sums.counts[0]), 1.0)
-        points = points - middle
-    near = settle(
-        _radii(points, classes, n_classes, edges, GaussianCounts(plan.radius, grid=grid), budget, weights), plan.radius
-    )
+    found = rows.total(RadiiLook(axes, middle, None, edges, n_classes))
+    near = settle(_radii(found, GaussianCounts(plan.radius, grid=grid), budget), plan.radius)
     clips = _clips(near, edges, MEAN_LEVEL)
-    first = _means(clips, plan.means, grid).release(points, classes, budget, weights)
+    summing = _means(clips, plan.means, grid)
+    first = summing.release_totals(rows.total(MomentsLook(axes, middle, None, summing)), budget)
     counts = np.maximum(first.counts, 1.0)
     noise = first.sum_noise / counts
     means = shrink_means(first.sums / counts[:, None], noise, counts)
-    known = classes != ABSENT
-    around = points - means[np.where(known, classes, 0)]
-    radii = _radii(around, classes, n_classes, edges, GaussianCounts(plan.spread, grid=grid), budget, weights)
+    found = rows.total(RadiiLook(axes, middle, means, edges, n_classes))
+    radii = _radii(found, GaussianCounts(plan.spread, grid=grid), budget)
     spread = settle(radii, plan.spread)
     tight = _clips(spread, edges, SHAPE_LEVEL)
     spreads = None
     if plan.deviations:
-        widths = _deviations(tight, plan.deviations, grid).release(np.abs(around), classes, budget, weights)
+        deviating = _deviations(tight, plan.deviations, grid)
+        widths = deviating.release_totals(rows.total(MomentsLook(axes, middle, means, deviating, "sizes")), budget)
         spreads = Spreads(widths.sums / counts[:, None], widths.sum_noise / counts)
-    second = _shapes(tight, plan.shapes, grid).release(around, classes, budget, weights)
+    shaping = _shapes(tight, plan.shapes, grid)
+    second = shaping.release_totals(rows.total(MomentsLook(axes, middle, means, shaping)), budget)
+    rows.forget("points", "around")
     factors = class_shapes(second.products, second.product_noise, counts, means, np.asarray(tight), spreads)
     hidden = np.flatnonzero(first.counts < _STANDS_OUT * first.count_noise)
     ratio = class_ratio(counts, hidden)
@@ -348,20 +340,57 @@ def _longest(axis: Axis) -> float:
     return float(np.arcsinh(max(axis.centre - low, high - axis.centre) / axis.scale)) + 0.71
 
 
-def _radii(
-    points: np.ndarray, classes: np.ndarray, n_classes: int, edges: np.ndarray, mechanism: GaussianCounts, budget: Budget,
-    weights: np.ndarray | None,
-) -> np.ndarray:  # fmt: skip
-    """Touches private data: noisy counts of rows by distance from the origin, classes x bins. Safe to publish.
+def _around(rows: Cells, axes: Axes, middle: np.ndarray | None, means: np.ndarray | None) -> np.ndarray:
+    """Private. Points about the middle of all rows, and about the means of their classes once these are known."""
+    points = rows.keep("points", lambda: axes.points(rows.cells, rows.chances(8)))
+    if middle is None or (means is None and not middle.any()):
+        return points
+    if means is None:
+        return points - middle
+    return rows.keep("around", lambda: points - middle - means[np.where(rows.classes != ABSENT, rows.classes, 0)])
+
+
+@dataclass(frozen=True)
+class MomentsLook:
+    """A look at counts, sums and products of clipped rows: of all classes, of all rows as "one", or of the "sizes" of numbers."""
+
+    axes: Axes
+    middle: np.ndarray | None
+    means: np.ndarray | None
+    mechanism: ClippedMoments
+    of: Literal["classes", "one", "sizes"] = "classes"
+
+    def __call__(self, rows: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        around = _around(rows, self.axes, self.middle, self.means)
+        classes = np.where(rows.classes == ABSENT, ABSENT, 0) if self.of == "one" else rows.classes
+        return self.mechanism.add_up(np.abs(around) if self.of == "sizes" else around, classes, rows.weights)
+
+
+@dataclass(frozen=True)
+class RadiiLook:
+    """A look at how far rows lie from the middle, or from the mean of their class: classes x bins.
 
     A row is in one bin of its own class: one moved cell, or its part of one.
     """
-    length = np.linalg.norm(points, axis=1)
-    at = np.clip(np.searchsorted(edges, length, side="right") - 1, 0, len(edges) - 2)
-    known = classes != ABSENT
-    parts = None if weights is None else weights[known]
-    flat = np.bincount(classes[known] * (len(edges) - 1) + at[known], parts, n_classes * (len(edges) - 1))
-    return mechanism.release(flat.astype(np.int64), budget).reshape(n_classes, -1).astype(np.float64)
+
+    axes: Axes
+    middle: np.ndarray
+    means: np.ndarray | None
+    edges: np.ndarray
+    n_classes: int
+
+    def __call__(self, rows: Cells) -> np.ndarray:
+        length, bins = np.linalg.norm(_around(rows, self.axes, self.middle, self.means), axis=1), len(self.edges) - 1
+        at = np.clip(np.searchsorted(self.edges, length, side="right") - 1, 0, bins - 1)
+        known = rows.classes != ABSENT
+        parts = None if rows.weights is None else rows.weights[known]
+        flat = np.bincount(rows.classes[known] * bins + at[known], parts, self.n_classes * bins)
+        return flat.astype(np.int64).reshape(self.n_classes, bins)
+
+
+def _radii(counts: np.ndarray, mechanism: GaussianCounts, budget: Budget) -> np.ndarray:
+    """The noisy counts of a `RadiiLook`. Safe to publish."""
+    return mechanism.release(counts, budget).astype(np.float64)
 
 
 def settle(noisy: np.ndarray, noise: float) -> np.ndarray:

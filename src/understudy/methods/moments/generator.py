@@ -18,6 +18,7 @@ from understudy.methods.moments import plan as planning
 from understudy.methods.moments import tables_model
 from understudy.methods.moments.axes import Axes
 from understudy.methods.moments.both_models import BothModels, common_classes
+from understudy.methods.moments.cell_rows import CellRows
 from understudy.methods.moments.evidence import tables_evidence
 from understudy.methods.moments.gaussian_model import GaussianModel, look
 from understudy.methods.moments.label_model import Triples
@@ -65,6 +66,7 @@ class MomentsGenerator(TableGenerator):
     buys_coordinates: ClassVar[bool] = True
     takes_persons: ClassVar[Literal["weighted", "dealt"] | None] = "weighted"
     takes_order: ClassVar[bool] = True
+    takes_batches: ClassVar[bool] = True
 
     epsilon: float = setting(1.0, positive())
     delta: float = setting(1e-5, share("probability", ends="()"))
@@ -84,11 +86,9 @@ class MomentsGenerator(TableGenerator):
         self._refuse_hopeless(rows)
         coordinates = rows.coordinates or buy(rows)
         bins = planning.number_bins(len(rows), rows.budget.epsilon, rows.budget.delta, self.target_bins)
-        cells = coordinates.cells(rows.frame, rows.chances(7))
         goal = target_of(coordinates, bins)
-        lags = None if rows.visits is None else look_back(rows, coordinates, cells)
-        classes, n_classes = goal.classes(cells, rows.frame), goal.n_classes
-        cells = cells[:, goal.kept]
+        cells, n_classes = CellRows(rows.table, goal), goal.n_classes
+        lags = None if rows.visits is None else look_back(rows, coordinates)
         kind = self.model
         if kind == "auto":
             about = n_classes if goal.edges is None else bins
@@ -96,7 +96,7 @@ class MomentsGenerator(TableGenerator):
                 len(rows), goal.features.columns, about, rows.budget.epsilon, rows.budget.delta, listed=goal.listed
             )
         learn = {"tables": self._learn_tables, "gaussian": self._learn_gaussian, "both": self._learn_both}[kind]
-        model, facts, evidence = learn(rows, cells, classes, n_classes, goal)
+        model, facts, evidence = learn(rows, cells, n_classes, goal)
         drowned = _drowned(model.hidden, goal)
         facts = {
             "model": kind,
@@ -131,14 +131,14 @@ class MomentsGenerator(TableGenerator):
         )
 
     def _learn_tables(
-        self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target
+        self, rows: Intake, cells: CellRows, n_classes: int, goal: Target
     ) -> tuple[tables_model.TablesModel, dict[str, Any], Evidence]:
         """Touches private data: all tables."""
         bins = goal.features.bins(self.bins)
         relabel = self.fitting.relabel
         labelled = relabel and n_classes > 1
         plan = planning.plan_tables(rows.budget, len(bins.sizes), len(rows), labelled=labelled, grid=rows.grid)
-        noisy, triples = tables_model.measure(cells, classes, n_classes, bins, plan, rows.budget, rows.weights)
+        noisy, triples = tables_model.measure(cells, n_classes, bins, plan, rows.budget)
         how = self.fitting
         fitted = tables_model.learn(
             noisy, triples, bins, plan, components=how.components, steps=how.steps, relabel=relabel, seed=rows.seed
@@ -147,19 +147,18 @@ class MomentsGenerator(TableGenerator):
         return fitted, {"noise": _noise(plan, triples, len(bins.sizes))}, tables_evidence(noisy, bins, *sigmas)
 
     def _learn_gaussian(
-        self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target
+        self, rows: Intake, cells: CellRows, n_classes: int, goal: Target
     ) -> tuple[GaussianModel, dict[str, Any], Evidence]:
         """Touches private data: radii, means and second moments."""
         axes = Axes(goal.features.columns, len(rows))
         located = any(axis.curved for axis in axes.axes)
         sizes = len(axes.numbers), len(rows), axes.width
         planned = planning.plan_gaussian(rows.budget, *sizes, located=located, grid=rows.grid)
-        known = cells, classes, n_classes, axes
-        fitted, looked, evidence = look(*known, planned, rows.budget, rows.chances(8), rows.weights, rows.grid)
+        fitted, looked, evidence = look(cells, n_classes, axes, planned, rows.budget, rows.grid)
         return fitted, {"axes": axes.width, "noise": asdict(planned), **looked}, evidence
 
     def _learn_both(
-        self, rows: Intake, cells: np.ndarray, classes: np.ndarray, n_classes: int, goal: Target
+        self, rows: Intake, cells: CellRows, n_classes: int, goal: Target
     ) -> tuple[BothModels, dict[str, Any], Evidence]:
         """Touches private data: the looks of both models."""
         bins, axes = goal.features.bins(self.bins), Axes(goal.features.columns, len(rows))
@@ -167,9 +166,8 @@ class MomentsGenerator(TableGenerator):
         sizes = len(bins.sizes), len(axes.numbers), len(rows), axes.width
         labelled = relabel and n_classes > 1
         tables, gaussian = planning.plan_both(rows.budget, *sizes, labelled=labelled, located=located, grid=rows.grid)
-        noisy, triples = tables_model.measure(cells, classes, n_classes, bins, tables, rows.budget, rows.weights)
-        known = cells, classes, n_classes, axes
-        rare, looked, told = look(*known, gaussian, rows.budget, rows.chances(8), rows.weights, rows.grid)
+        noisy, triples = tables_model.measure(cells, n_classes, bins, tables, rows.budget)
+        rare, looked, told = look(cells, n_classes, axes, gaussian, rows.budget, rows.grid)
         common, counts = common_classes(noisy, bins, tables)
         how = self.fitting
         often = tables_model.learn(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from understudy.methods.moments.cell_rows import all_cells
 from understudy.methods.moments.plan import multiplier
 from understudy.privacy import GaussianCounts
 from understudy.privacy.persons import person_weights
@@ -89,12 +90,15 @@ def alike(cells: np.ndarray, columns: list[Described], before: np.ndarray, after
     return found
 
 
-def look_back(rows: Intake, coordinates: Coordinates, cells: np.ndarray) -> Lags:
+def look_back(rows: Intake, coordinates: Coordinates) -> Lags:
     """Touches private data: the noisy counts of alike and other pairs, charged to the budget. Safe to publish."""
     assert rows.visits is not None
     assert rows.persons is not None
     places = changing(rows.visits, coordinates)
     columns = [coordinates.columns[at] for at in places]
+    cells = rows.table.total(
+        lambda batch: all_cells(batch, coordinates)
+    )  # in one batch: a person's rows stand in their order
     before, after = pairs(rows.persons.owner)
     weights = person_weights(rows.persons.owner[before], rows.grid)
     same = alike(cells[:, places], columns, before, after)

@@ -14,10 +14,10 @@ import numpy as np
 
 from understudy.methods.moments.plan import mostly, multiplier
 from understudy.release.intake import Intake
-from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates, Described, Known, Plan, declared, known_columns, plan_at
 from understudy.tables.coordinates.known import ORDERED
 from understudy.tables.coordinates.plan import DELTA_SHARE
+from understudy.tables.coordinates.release import describe
 from understudy.tables.visits import GAP
 
 # The parts of the precision that coordinates take: those of the features, and those of a target that nobody declared.
@@ -101,19 +101,8 @@ def plan_features(
 
 def _bought(rows: Intake, wanted: Sequence[Known], noise: float) -> dict[str, Described]:
     """Touches private data: some columns, at a noise multiplier for all of them together. Safe to publish."""
-    names = [column.name for column in wanted]
-    if not names:
+    if not wanted:
         return {}
-    said = None if rows.declared is None else [column for column in rows.declared if column.name in names]
-    bought = Coordinates.release(
-        rows.frame[names],
-        Schema(tuple(said)) if said else None,
-        rows.budget,
-        noise=noise,
-        delta=DELTA_SHARE / 2 * rows.budget.delta,
-        target=rows.target if rows.target in names else None,
-        rows=len(rows),
-        typed=rows.typed,
-        persons=rows.persons,
-    )
-    return {column.name: column for column in bought}
+    delta = DELTA_SHARE / 2 * rows.budget.delta
+    plan = plan_at(wanted, len(rows), noise, delta, rows.each)
+    return {column.name: column for column in describe(rows.table, wanted, plan, rows.budget)}

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from understudy.errors import InputError
+from understudy.methods.moments.cell_rows import CellRows, Cells
 from understudy.methods.moments.evening import FEWEST, counts_of, evenly, moved
 from understudy.methods.moments.label_model import LabelModel, Triples, fit_label_model, halves, signs
 from understudy.methods.moments.luck import Luck
@@ -20,7 +21,7 @@ from understudy.methods.moments.mixture import Mixture, fit_mixture
 from understudy.methods.moments.plan import TablesPlan
 from understudy.methods.moments.relations import EXCEPTIONS, Relations, find_relations
 from understudy.methods.moments.targets import class_ratio
-from understudy.privacy import Budget
+from understudy.privacy import Budget, PairTables, Parities
 from understudy.release.arrays import fitting
 from understudy.tables.coordinates import Bins
 
@@ -154,18 +155,48 @@ class TablesModel:
 
 
 def measure(
-    cells: np.ndarray, classes: np.ndarray, n_classes: int, bins: Bins, plan: TablesPlan, budget: Budget,
-    weights: np.ndarray | None = None,
-) -> tuple[np.ndarray, Triples | None]:  # fmt: skip
+    rows: CellRows, n_classes: int, bins: Bins, plan: TablesPlan, budget: Budget
+) -> tuple[np.ndarray, Triples | None]:
     """Touches private data: the noisy tables of all classes, and the parities of triples if they were planned. Safe to publish."""
-    codes, sizes = bins.encode(cells), bins.sizes
-    tables = plan.pairs.release(codes, sizes, classes, n_classes, budget, weights)
+    sizes = bins.sizes
+    tables = plan.pairs.release_counts(rows.total(PairsLook(plan.pairs, bins, n_classes)), sizes, budget)
     if plan.parities is None:
+        rows.forget("codes")
         return tables, None
     high = halves(np.diagonal(tables, axis1=1, axis2=2).sum(axis=0), sizes)
-    sums = plan.parities.release(signs(codes, sizes, high), classes, n_classes, budget, weights)
+    counted = rows.total(ParitiesLook(plan.parities, bins, high, n_classes))
+    rows.forget("codes")
+    sums = plan.parities.release_sums(counted, len(sizes), budget)
     total = class_counts(tables, sizes, *plan.pairs.sigmas(len(sizes))).sum()
     return tables, Triples(sums, plan.parities.sigma(len(sizes)), high, float(total))
+
+
+@dataclass(frozen=True)
+class PairsLook:
+    """A look at all tables of pairs, class by class."""
+
+    pairs: PairTables
+    bins: Bins
+    n_classes: int
+
+    def __call__(self, rows: Cells) -> np.ndarray:
+        codes = rows.keep("codes", lambda: self.bins.encode(rows.cells))
+        return self.pairs.count(codes, self.bins.sizes, rows.classes, self.n_classes, rows.weights)
+
+
+@dataclass(frozen=True)
+class ParitiesLook:
+    """A look at the parities of all triples, by the codes that are `high`."""
+
+    parities: Parities
+    bins: Bins
+    high: np.ndarray
+    n_classes: int
+
+    def __call__(self, rows: Cells) -> np.ndarray:
+        codes = rows.keep("codes", lambda: self.bins.encode(rows.cells))
+        signed = signs(codes, self.bins.sizes, self.high)
+        return self.parities.add_up(signed, rows.classes, self.n_classes, rows.weights)
 
 
 def learn(

@@ -13,6 +13,7 @@ import pandas as pd
 from understudy.errors import InputError
 from understudy.privacy import ABSENT
 from understudy.tables.coordinates import Coordinates, Described, Marginal, read_column, write_column
+from understudy.tables.coordinates.among import places_among
 from understudy.tables.io import column_of
 
 # The ends of a number are the last counts that are larger than so many deviations of the noise.
@@ -92,7 +93,7 @@ class Target:
         if self.edges is not None:
             value = cells[:, self.number]
             inside = self.marginal.clip(np.where(np.isnan(value), self.edges[0], value))
-            return np.where(np.isnan(value), ABSENT, np.searchsorted(self.edges, inside, side="right") - 1)
+            return np.where(np.isnan(value), ABSENT, places_among(self.edges, inside) - 1)
         said = read_column(
             column_of(frame, self.column.name), replace(self.column, nullable=True), np.random.default_rng(0)
         )

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from understudy.tables.coordinates.among import places_among
 from understudy.tables.coordinates.described import Described
 
 
@@ -39,10 +40,11 @@ class Bins:
         for place, (column, edges, size) in enumerate(zip(self.columns, self.edges, self.sizes, strict=True)):
             values = cells[:, place]
             missing = np.isnan(values)
+            some = bool(missing.any())
             if edges is not None:
-                inside = column.marginal.clip(np.where(missing, edges[0], values))
-                values = np.searchsorted(edges, inside, side="right") - 1
-            codes[:, place] = np.where(missing, size - 1, values)
+                inside = column.marginal.clip(np.where(missing, edges[0], values) if some else values)
+                values = places_among(edges, inside) - 1
+            codes[:, place] = np.where(missing, size - 1, values) if some else values
         return codes
 
     def decode(self, codes: np.ndarray, rng: np.random.Generator, ranks: np.ndarray | None = None) -> np.ndarray:

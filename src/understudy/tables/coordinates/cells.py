@@ -7,6 +7,7 @@ that makes no sense is text, and one that does not fit the column's kind is miss
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -79,6 +80,36 @@ class Distinct:
         return numbers
 
 
+class TypedDistinct(Distinct):
+    """Private. Cells of a column whose type is that of numbers, moments or durations: read only where somebody asks."""
+
+    def __init__(self, numbers: np.ndarray, dtype: object) -> None:
+        object.__setattr__(self, "numbers", numbers)
+        object.__setattr__(self, "labels", None)
+        object.__setattr__(self, "dtype", dtype)
+
+    @cached_property
+    def readings(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+        dtype: object = self.dtype  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        if types.is_datetime64_any_dtype(dtype):
+            return clock_readings(self.numbers, MOMENTS_BY_FORM[0])
+        if types.is_timedelta64_dtype(dtype):
+            return clock_readings(self.numbers, DURATIONS_BY_FORM[0])
+        return number_readings(self.numbers, np.float32 if dtype == np.float32 else np.float64)
+
+    def as_kind(self, kind: str, format: str | None = None) -> np.ndarray:
+        dtype: object = self.dtype  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+        fits = {
+            "datetime": types.is_datetime64_any_dtype(dtype),
+            "duration": types.is_timedelta64_dtype(dtype),
+        }.get(kind, not (types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype)))
+        if not fits:
+            return np.full(len(self.numbers), np.nan)
+        if kind == "boolean":
+            return np.where((self.numbers == 0) | (self.numbers == 1), self.numbers, np.nan)
+        return self.numbers
+
+
 def text_of(number: float) -> str:
     """A number as a label: whole ones without a fraction."""
     return str(int(number)) if number == np.rint(number) else repr(float(number))
@@ -137,12 +168,7 @@ def typed_distinct(numbers: np.ndarray, dtype: object) -> Distinct:
         readings = np.full(len(numbers), Reading.TRUTH, dtype=np.uint8)
         labels = np.array(["False", "True"], dtype=object)[numbers.astype(np.int64)]
         return Distinct(readings, numbers, labels)
-    if types.is_datetime64_any_dtype(dtype):
-        return Distinct(clock_readings(numbers, MOMENTS_BY_FORM[0]), numbers, None)
-    if types.is_timedelta64_dtype(dtype):
-        return Distinct(clock_readings(numbers, DURATIONS_BY_FORM[0]), numbers, None)
-    precision = np.float32 if dtype == np.float32 else np.float64
-    return Distinct(number_readings(numbers, precision), numbers, None)
+    return TypedDistinct(numbers, dtype)
 
 
 def refuse_type(series: pd.Series) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -22,15 +22,26 @@ class Chances(Protocol):
 
 @dataclass(frozen=True)
 class RowChances:
-    """Draws for every row of the whole table, and hands on those of the rows that are `present`."""
+    """Draws for every row of the whole table, and hands on those of the rows that are `present`.
+
+    Of a batch, the draws of so many rows `before` it and `after` it are passed over: a row has the same ones in whatever batch it is.
+    """
 
     rng: np.random.Generator
     present: np.ndarray
+    before: int = 0
+    after: int = 0
 
     def random(self, size: int, /) -> np.ndarray:
+        self._pass(self.before)
         drawn = self.rng.random(len(self.present))[self.present]
+        self._pass(self.after)
         assert len(drawn) == size, "one draw for each row that is present, or rows would share their draws"
         return drawn
+
+    def _pass(self, rows: int) -> None:
+        if rows:
+            cast(np.random.PCG64, self.rng.bit_generator).advance(rows)
 
 
 @dataclass(frozen=True)

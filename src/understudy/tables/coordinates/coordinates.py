@@ -12,6 +12,7 @@ from scipy import special
 
 from understudy.errors import InputError
 from understudy.privacy import Budget
+from understudy.tables.batches import HeldRows
 from understudy.tables.coordinates.bins import Bins
 from understudy.tables.coordinates.chances import Chances
 from understudy.tables.coordinates.declared import declared
@@ -91,7 +92,7 @@ class Coordinates:
         plan = None
         if wanted:
             plan = cls.plan_for(wanted, size, budget, epsilon=epsilon, delta=delta, noise=noise, each=each)
-            made |= {column.name: column for column in describe(private, wanted, plan, budget, weights)}
+            made |= {column.name: column for column in describe(HeldRows.of(private, weights), wanted, plan, budget)}
         return cls(tuple(made[column.name] for column in known), size, plan)
 
     @classmethod

@@ -299,8 +299,13 @@ class TargetLook:
         self._number = OrderedLook(known, decided, plan, rounds)
         self._look: Look | None = None
 
+    @property
+    def now(self) -> Look:
+        """How it is looked at."""
+        return self._look or self._number
+
     def counts(self, tally: Tally) -> np.ndarray:
-        return (self._look or self._number).counts(tally)
+        return self.now.counts(tally)
 
     def take(self, noisy: np.ndarray, sigma: float) -> None:
         if self._look is not None:
@@ -314,7 +319,7 @@ class TargetLook:
             self._look = OpenLook(self._known, self._plan, sigma / (self._rounds - 1) ** 0.5)
 
     def described(self) -> Described:
-        return (self._look or self._number).described()
+        return self.now.described()
 
 
 @dataclass

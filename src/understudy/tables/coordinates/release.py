@@ -18,50 +18,36 @@ values a column has, but no released number does.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from understudy.privacy import Budget, GaussianCounts
-from understudy.privacy.persons import check_weights
+from understudy.tables.batches import HeldRows, TableRows
 from understudy.tables.coordinates.described import Described
 from understudy.tables.coordinates.kinds import Decided, decide
 from understudy.tables.coordinates.known import Known
 from understudy.tables.coordinates.looks import look_at
 from understudy.tables.coordinates.plan import Plan, charge_all_or_nothing
 from understudy.tables.coordinates.readings import COUNT
-from understudy.tables.coordinates.tally import Tally, tally
-from understudy.tables.io import column_of
+from understudy.tables.coordinates.tallies import Tallies
 
 Gate = Callable[[list[np.ndarray], float], list[np.ndarray]]
 """Exact counts of some columns and the noise on each, to noisy counts of the same shapes."""
 
 
-def describe(
-    frame: pd.DataFrame, known: Sequence[Known], plan: Plan, budget: Budget, weights: np.ndarray | None = None
-) -> list[Described]:
+def describe(rows: TableRows, known: Sequence[Known], plan: Plan, budget: Budget) -> list[Described]:
     """Touches private data. What comes back is safe to publish at what `plan.events()` says, charged before each look."""
-    weights = check_weights(weights, len(frame), plan.grid)
     charge_all_or_nothing(plan, budget)
-    return _looks(tallies(frame, known, weights, plan.grid), known, plan, PrivateGate(budget, plan.grid))
+    return _looks(Tallies.of(rows, known, plan.grid), known, plan, PrivateGate(budget, plan.grid))
 
 
 def describe_public(frame: pd.DataFrame, known: Sequence[Known], plan: Plan) -> list[Described]:
     """The same description of rows that are public already, without noise. Never call this with sensitive rows."""
-    return [column.free() for column in _looks(tallies(frame, known), known, plan, lambda counts, _: counts)]
-
-
-def tallies(
-    frame: pd.DataFrame, known: Sequence[Known], weights: np.ndarray | None = None, grid: int = 1
-) -> list[Tally]:
-    """Private. The columns, counted; NumPy sorts while Python's lock is free, so the cores share them."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with ThreadPoolExecutor(max(1, min(cores, len(known)))) as pool:
-        return list(pool.map(lambda column: tally(column_of(frame, column.name), weights, grid), known))
+    counted = Tallies.of(HeldRows.of(frame), known)
+    return [column.free() for column in _looks(counted, known, plan, lambda counts, _: counts)]
 
 
 @dataclass(frozen=True)
@@ -79,7 +65,7 @@ class PrivateGate:
         return np.split(noisy[:-1], np.cumsum([len(part) for part in counts])[:-1])
 
 
-def _looks(counted: list[Tally], known: Sequence[Known], plan: Plan, gate: Gate) -> list[Described]:
+def _looks(counted: Tallies, known: Sequence[Known], plan: Plan, gate: Gate) -> list[Described]:
     """Both phases."""
     kinds = _kinds(counted, known, plan, gate)
     looks = [
@@ -90,16 +76,16 @@ def _looks(counted: list[Tally], known: Sequence[Known], plan: Plan, gate: Gate)
         group = [place for place, count in enumerate(plan.rounds) if count == rounds]
         sigma = plan.round_sigma(rounds)
         for _ in range(rounds):
-            noisy = gate([looks[place].counts(counted[place]) for place in group], sigma)
+            noisy = gate(counted.counts({place: looks[place] for place in group}), sigma)
             for place, part in zip(group, noisy, strict=True):
                 looks[place].take(part, sigma)
     return [look.described() for look in looks]
 
 
-def _kinds(counted: list[Tally], known: Sequence[Known], plan: Plan, gate: Gate) -> list[Decided]:
+def _kinds(counted: Tallies, known: Sequence[Known], plan: Plan, gate: Gate) -> list[Decided]:
     asked = [place for place, column in enumerate(known) if column.asks]
     readings = {place: np.zeros(COUNT) for place in range(len(known))}
     if asked:
-        noisy = gate([counted[place].readings() for place in asked], plan.readings_sigma)
+        noisy = gate([counted.found[place].readings() for place in asked], plan.readings_sigma)
         readings |= {place: part.astype(np.float64) for place, part in zip(asked, noisy, strict=True)}
     return [decide(column, readings[place], plan.readings_sigma, plan.rows) for place, column in enumerate(known)]

@@ -36,7 +36,10 @@ def read_column(series: pd.Series, column: Described, chances: Chances) -> np.nd
     if column.nullable:
         return places
     # Drawn for every row, needed or not: which rows need it must not move the draws of the others.
-    return np.where(np.isnan(places), draw(column, chances.random(len(places))), places)
+    drawn, missing = chances.random(len(places)), np.isnan(places)
+    if missing.any():
+        places[missing] = draw(column, drawn[missing])
+    return places
 
 
 def draw(column: Described, chances: np.ndarray) -> np.ndarray:
@@ -89,6 +92,7 @@ def _places(series: pd.Series, column: Described) -> np.ndarray:
         numbers = np.append(distinct.as_kind(column.kind, column.format), np.nan)[cells]
         missing = np.isnan(numbers)
     places = to_index(numbers, column.step) if column.kind == "number" else np.floor(numbers / column.step)
+    # A copy, where the places are the numbers of the frame itself.
     return np.where(missing, np.nan, places)
 
 

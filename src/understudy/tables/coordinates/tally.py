@@ -9,13 +9,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from understudy.tables.column import Category
-from understudy.tables.coordinates.cells import Distinct, factorise, has_numbers, typed_distinct, typed_numbers
+from understudy.tables.coordinates.among import places_among
+from understudy.tables.coordinates.cells import (
+    Distinct,
+    TypedDistinct,
+    factorise,
+    has_numbers,
+    typed_distinct,
+    typed_numbers,
+)
 from understudy.tables.coordinates.readings import COUNT, TRUTH_WORDS, Reading, to_index
+
+MOST_CELLS = 1 << 17
+"""So many different cells of a column are kept over batches; of more, numbers are counted again in every look."""
+# From so many rows on it pays to see whether values can be counted without sorting them; whole numbers up to here are exact.
+_MANY_ROWS, _EXACT, _DAY = 1 << 12, 2.0**53, 86_400
 
 
 @dataclass(frozen=True)
@@ -34,14 +48,94 @@ class Ordered:
 
 
 @dataclass(frozen=True)
+class Scattered:
+    """Private. As `Ordered`, of cells in any order: for one look sorting them would take longer."""
+
+    places: np.ndarray
+    counts: np.ndarray | None
+    absent: int
+
+    def histogram(self, edges: np.ndarray) -> np.ndarray:
+        at = places_among(edges[1:-1], self.places)
+        return np.append(np.bincount(at, self.counts, len(edges) - 1), self.absent).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class ReadingsOnly:
+    """Private. Rows by reading, of a column with more different cells than are kept."""
+
+    counts: np.ndarray
+
+    def readings(self) -> np.ndarray:
+        return self.counts
+
+    def __add__(self, other: Tally | ReadingsOnly) -> ReadingsOnly:
+        return ReadingsOnly(self.counts + other.readings())
+
+
+@dataclass(frozen=True)
 class Tally:
-    """Private. The distinct cells of a column, and how many rows hold each, in parts of which one person has `grid`."""
+    """Private. The distinct cells of a column, and how many rows hold each, in parts of which one person has `grid`.
+
+    Where cells are not told `apart` there is one for each row. Tallies of batches add up.
+    """
 
     distinct: Distinct
     counts: np.ndarray
     missing: int
     grid: int = 1
-    _orders: dict[tuple[str, float, str | None], Ordered] = field(default_factory=dict, repr=False, compare=False)
+    apart: bool = True
+    _orders: dict[tuple[str, float, str | None], Ordered | Scattered] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def __add__(self, other: Tally | ReadingsOnly) -> Tally | ReadingsOnly:
+        if isinstance(other, ReadingsOnly):
+            return other + self
+        both = self.joined(other)
+        return both if len(both.counts) <= MOST_CELLS else ReadingsOnly(both.readings())
+
+    def joined(self, other: Tally) -> Tally:
+        """The tally of the rows of both."""
+        one, two = self.distinct, other.distinct
+        assert type(one) is type(two), "a column is of one type in all batches"
+        counts, numbers = np.concatenate([self.counts, other.counts]), np.concatenate([one.numbers, two.numbers])
+        missing = self.missing + other.missing
+        if isinstance(one, TypedDistinct):
+            order = np.argsort(numbers, kind="stable")
+            starts = _starts(numbers[order])
+            found = TypedDistinct(numbers[order][starts], one.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+            return Tally(found, np.add.reduceat(counts[order], starts) if len(starts) else counts, missing, self.grid)
+        assert one.labels is not None
+        assert two.labels is not None
+        places, labels = pd.factorize(np.concatenate([one.labels, two.labels]))
+        first = np.zeros(len(labels), dtype=np.int64)
+        first[places[::-1]] = np.arange(len(places))[::-1]
+        readings = np.concatenate([one.readings, two.readings])[first]
+        summed = np.zeros(len(labels), dtype=np.int64)
+        np.add.at(summed, places, counts)
+        return Tally(Distinct(readings, numbers[first], np.asarray(labels, object)), summed, missing, self.grid)
+
+    def _some(self, which: np.ndarray, missing: int) -> Tally:
+        one = self.distinct
+        if isinstance(one, TypedDistinct):
+            found: Distinct = TypedDistinct(one.numbers[which], one.dtype)  # pyright: ignore[reportAttributeAccessIssue]
+        else:
+            assert one.labels is not None
+            found = Distinct(one.readings[which], one.numbers[which], one.labels[which])
+        return Tally(found, self.counts[which], missing, self.grid)
+
+    def in_share(self, share: int, shares: int) -> Tally:
+        """The cells that fall into one share of all values; what is missing is in the first."""
+        one = self.distinct
+        hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
+        keys = one.numbers if one.labels is None else one.labels
+        mine = hashing.hash_array(keys, categorize=False) % np.uint64(shares) == share
+        return self._some(mine, self.missing if share == 0 else 0)
+
+    def of_several(self) -> Tally:
+        """The cells that more than one record holds."""
+        return self._some(self.repeated, self.missing)
 
     def readings(self) -> np.ndarray:
         """Rows by reading."""
@@ -49,23 +143,28 @@ class Tally:
         found[Reading.MISSING] += self.missing
         return found
 
-    def ordered(self, kind: str, step: float, format: str | None = None) -> Ordered:
+    def ordered(self, kind: str, step: float, format: str | None = None) -> Ordered | Scattered:
         """The cells that fit a kind, on its grid."""
         if (kind, step, format) not in self._orders:
             self._orders[kind, step, format] = self._order(kind, step, format)
         return self._orders[kind, step, format]
 
-    def _order(self, kind: str, step: float, format: str | None) -> Ordered:
+    def _order(self, kind: str, step: float, format: str | None) -> Ordered | Scattered:
         numbers = self.distinct.as_kind(kind, format)
         fits = ~np.isnan(numbers)
+        if fits.all():
+            fits = slice(None)
         # A moment or duration belongs to the day (hour, minute) in which it lies, a number to the nearest place of its grid.
         places = np.floor(numbers[fits] / step) if kind in ("datetime", "duration") else to_index(numbers[fits], step)
         counts = self.counts[fits]
+        absent = self.missing + int(self.counts.sum() - counts.sum())
+        if not self.apart:
+            return Scattered(places, None if self.grid == 1 else counts, absent)
         if np.any(np.diff(places) < 0):
             order = np.argsort(places, kind="stable")
             places, counts = places[order], counts[order]
         running = np.concatenate([[0], np.cumsum(counts)])
-        return Ordered(places, running, self.missing + int(self.counts[~fits].sum()))
+        return Ordered(places, running, absent)
 
     def truths(self) -> np.ndarray:
         """Rows that say no, that say yes, and the rest."""
@@ -83,19 +182,29 @@ class Tally:
 
     @cached_property
     def repeated(self) -> np.ndarray:
-        """The distinct cells that more than one record holds: what one alone counts is never above its parts."""
-        return np.flatnonzero(self.counts > self.grid)
+        """The distinct cells that more than one record holds: what one alone counts is never above its parts.
+
+        In the order of their values, whatever the order of the rows.
+        """
+        several = np.flatnonzero(self.counts > self.grid)
+        if self.distinct.labels is None:
+            return several
+        return several[np.argsort(self.distinct.labels[several].astype(str), kind="stable")]
 
 
-def tally(series: pd.Series, weights: np.ndarray | None = None, grid: int = 1) -> Tally:
-    """Private. Count one column, each row once or by its weight."""
+def tally(series: pd.Series, weights: np.ndarray | None = None, grid: int = 1, *, apart: bool = True) -> Tally:
+    """Private. Count one column, each row once or by its weight. For a single look numbers need not be told `apart`."""
     dtype = series.dtype
     if has_numbers(dtype):
         values, missing = typed_numbers(series)
+        there = values[~missing] if missing.any() else values
         known = None if weights is None else weights[~missing]
-        found, counts = _unique(values[~missing] if missing.any() else values, known)
-        absent = missing.sum() if weights is None else weights[missing].sum()
-        return Tally(typed_distinct(found, dtype), counts, int(absent), grid)
+        absent = int(missing.sum() if weights is None else weights[missing].sum())
+        if not apart:
+            ones = np.broadcast_to(np.int64(1), len(there)) if known is None else known
+            return Tally(typed_distinct(there + 0.0, dtype), ones, absent, grid, apart=False)
+        found, counts = _unique(there, known)
+        return Tally(typed_distinct(found, dtype), counts, absent, grid)
     places, distinct = factorise(series)
     counts = np.bincount(places + 1, weights, len(distinct.readings) + 1).astype(np.int64)
     return Tally(distinct, counts[1:], int(counts[0]), grid)
@@ -134,10 +243,37 @@ def _text(label: Category) -> str:
 
 
 def _unique(values: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    if (near := _whole_and_near(values)) is not None:
+        places, low, step = near
+        counts = np.bincount(places, weights).astype(np.int64)
+        found = np.flatnonzero(counts)
+        return (found * step + low).astype(np.float64), counts[found]
     order = None if weights is None else np.argsort(values, kind="stable")
     ordered = np.sort(values) if order is None else values[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else np.zeros(0, int)
+    starts = _starts(ordered)
     ends = np.append(starts, len(ordered))
     if weights is None or order is None:
         return ordered[starts] + 0.0, np.diff(ends)
     return ordered[starts] + 0.0, np.diff(np.append(0, np.cumsum(weights[order]))[ends])
+
+
+def _whole_and_near(values: np.ndarray) -> tuple[np.ndarray, int, int] | None:
+    """Values as small counts from the lowest one, if they are whole numbers, or whole days, that lie near one another."""
+    if len(values) < _MANY_ROWS:
+        return None
+    low, high = float(values.min()), float(values.max())
+    for step in (1, _DAY):
+        if high - low > (len(values) + _MANY_ROWS) * step or max(abs(low), abs(high)) > _EXACT:
+            continue
+        whole = values.astype(np.int64)
+        if not np.array_equal(whole, values):
+            return None
+        if step == 1 or not np.any(whole % step):
+            first = int(whole.min())
+            return (whole - first) // step, first, step
+    return None
+
+
+def _starts(ordered: np.ndarray) -> np.ndarray:
+    """Where each run of equal values begins."""
+    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(ordered) else np.zeros(0, int)
