@@ -130,7 +130,7 @@ def _moved_by_a_person(k: int, alike: bool) -> tuple[float, float]:
             persons=taken.persons,
             visits=taken.visits,
         )
-        lags.look_back(rows, known, known.cells(taken.frame, rows.chances(7)))
+        lags.look_back(rows, known)
         exits.append(recorder.exits)
         events = budget.events
     return moved(*exits)[0], precision(events)

@@ -89,7 +89,7 @@ def triples(columns: int) -> Ints:
     return np.array(list(combinations(range(columns), 3)), dtype=np.int64).reshape(-1, 3)
 
 
-def _sums(signs: NDArray[np.generic], classes: Ints, n_classes: int) -> Ints:
+def _sums(signs: NDArray[Any], classes: Ints, n_classes: int) -> Ints:
     """Private. Exact sums: a row adds minus one where an odd number of its three signs is negative, which bits tell, 64 rows at once."""
     columns = signs.shape[1]
     total = np.zeros((n_classes, math.comb(columns, 3)), dtype=np.int64)
