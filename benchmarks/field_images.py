@@ -40,9 +40,9 @@ _QUICK: dict[str, dict[str, Any]] = {
     "ndpdc": {"per_class": 2, "networks": 4, "batch": 256, "matching.steps": 50, "width": 8},
     "dpsgd": {"epochs": 1, "batch": 256, "width": 4},
 }
-_LESSONS: dict[Size, dict[str, int]] = {
-    "quick": {"steps": 40, "batch": 64, "width": 16},
-    "full": {"steps": 3000, "batch": 256, "width": 128},
+_LESSONS: dict[Size, Lessons] = {
+    "quick": Lessons(steps=40, batch=64, width=16),
+    "full": Lessons(steps=3000, batch=256, width=128),
 }
 
 
@@ -63,7 +63,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 
 def _convnet(settings: Mapping[str, Any], made: Any, test: Any, seed: int) -> float:
-    lessons = Lessons(**_LESSONS[settings["size"]])
+    lessons = _LESSONS[settings["size"]]
     number = min(_DRAWN, 200) if settings["size"] == "quick" else _DRAWN
     shown = made.distilled_ if hasattr(made, "distilled_") else made.sample(number, seed)
     labels = _SURE * np.eye(len(shown.classes), dtype=np.float32)[shown.labels]
