@@ -338,7 +338,7 @@ for _entry in (
         "then shaped until the networks see the same in them.",
         takes=("images",),
         quick=(
-            *(("per_class", 2), ("networks", 3), ("matching.steps", 4)),
+            *(("per_class", 2), ("networks", 3), ("clip", 0.01), ("matching.steps", 4)),
             *(("network.width", 4), ("network.train_steps", 4)),
         ),
     ),
