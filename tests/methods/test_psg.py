@@ -72,7 +72,7 @@ def test_a_round_turns_the_images_gradient_towards_the_one_that_was_released() -
         return float(np.mean((own * goal).sum(axis=1) / np.linalg.norm(own, axis=1) / np.linalg.norm(goal, axis=1)))
 
     adam: Any = scale_by_adam()
-    images, _, taught, _ = _round((20, 0.02, 3, 1e-3), start, adam.init(start), network, adam.init(network), wanted)
+    images, _, taught, _ = _round((20, 3, 1e-3), start, adam.init(start), network, adam.init(network), wanted, 0.02)
     assert alike(images) > alike(start) + 0.1, (alike(images), alike(start))
     assert not np.allclose(taught.head, network.head)
 
@@ -82,6 +82,6 @@ def test_with_little_noise_distilled_digits_teach() -> None:
     train, test = digits()
     made = PSG.from_settings(
         epsilon=100.0, per_class=3, networks=10, rounds=10, batch=512, clip=0.5, random_state=0, unsafe_noise_seed=1,
-        **{"matching.image_steps": 10, "matching.image_rate": 0.03, "network.width": 8, "network.train_steps": 600},
+        **{"matching.image_steps": 5, "matching.image_rate": 0.02, "network.width": 8, "network.train_steps": 600},
     )  # fmt: skip
-    assert made.fit(train).score(test) > 0.45  # three real digits a class: 0.71
+    assert made.fit(train).score(test) > 0.5  # three real digits a class: 0.71

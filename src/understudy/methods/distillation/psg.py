@@ -8,6 +8,7 @@ the distilled images for a while, so that the next round asks what it does not k
 
 from __future__ import annotations
 
+import math
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -31,7 +32,10 @@ _ADAM: Any = optax.scale_by_adam()
 
 @dataclass
 class GradientMatching(Settings):
-    """What is done in a round, for free: `image_steps` of Adam on the images, then `learner_steps` of Adam on the network."""
+    """What is done in a round, for free: `image_steps` of Adam on the images, then `learner_steps` of Adam on the network.
+
+    The rate of the images falls to zero along a cosine: the last gradients are as noisy as the first.
+    """
 
     image_steps: int = setting(5, whole())
     image_rate: float = setting(1e-2, positive())
@@ -78,13 +82,14 @@ class PSG(ConvNetDistiller):
         start = 0.5 + 0.2 * jax.random.normal(starting, (classes, self.per_class, *shape))
         images, opt_state = jnp.clip(start, 0, 1), _ADAM.init(start)
         draw = jax.jit(lambda key: ConvNet(shape, classes, key=key, width=self.network.width))
-        fixed = (how.image_steps, how.image_rate, how.learner_steps, how.learner_rate)
+        fixed = (how.image_steps, how.learner_steps, how.learner_rate)
         for key in jax.random.split(drawing, self.networks):
             network = draw(key)
             learner = _ADAM.init(network)
             for _ in range(self.rounds):
                 noisy = private.noisy_gradient(network, paid, classes)
-                images, opt_state, network, learner = _round(fixed, images, opt_state, network, learner, noisy)
+                rate = how.image_rate * (1 + math.cos(math.pi * (paid.used - 1) / steps)) / 2
+                images, opt_state, network, learner = _round(fixed, images, opt_state, network, learner, noisy, rate)
                 if records.tell is not None:
                     records.tell(paid.used, steps)
         facts = {"mechanism": "dp-sgd", "noise": paid.mechanism.noise_multiplier, "clip": self.clip, "steps": steps}
@@ -93,10 +98,16 @@ class PSG(ConvNetDistiller):
 
 @partial(jax.jit, static_argnums=0)
 def _round(
-    fixed: tuple[int, float, int, float], images: Array, opt_state: Any, network: ConvNet, learner: Any, noisy: Array
+    fixed: tuple[int, int, float],
+    images: Array,
+    opt_state: Any,
+    network: ConvNet,
+    learner: Any,
+    noisy: Array,
+    image_rate: float,
 ) -> tuple[Array, Any, ConvNet, Any]:
     """Images moved towards the gradient that was released, and the network taught by them."""
-    image_steps, image_rate, learner_steps, learner_rate = fixed
+    image_steps, learner_steps, learner_rate = fixed
     classes, per_class, *shape = images.shape
     targets = jnp.repeat(jnp.eye(classes), per_class, axis=0)
     unravel = ravel_pytree(network)[1]
