@@ -26,7 +26,12 @@ PAGES: dict[str, dict[str, str]] = {
         "dpkip-2": "dpkip_images:TABLE_2",
         "dpkip-3": "dpkip_tables:BENCHMARK",
     },
-    "field": {"field": "field:BENCHMARK", "field-3": "field_tables:BENCHMARK", "aim-mst": "peers.binned:BENCHMARK"},
+    "field": {
+        "field": "field:BENCHMARK",
+        "field-2": "field_images:BENCHMARK",
+        "field-3": "field_tables:BENCHMARK",
+        "aim-mst": "peers.binned:BENCHMARK",
+    },
     "other": {
         "moments": "moments:BENCHMARK",
         "moments-ablation": "moments_more:ABLATION",

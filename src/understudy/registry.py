@@ -275,6 +275,17 @@ for _entry in (
         ),
     ),
     Entry(
+        "image-dpmerf",
+        "generator",
+        "understudy.methods.image_dpmerf:ImageDPMERF",
+        "DP-MERF for images",
+        "The mean of random waves through the images of each class is released once, with noise, and a generator is trained until its "
+        "images have the same means.",
+        takes=("images",),
+        release="a generator of synthetic images",
+        quick=(("frequencies", 8), ("training.steps", 20), ("training.batch", 4)),
+    ),
+    Entry(
         "image-gan",
         "generator",
         "understudy.methods.gan:ImageGAN",
@@ -319,6 +330,32 @@ for _entry in (
         quick=(("per_class", 2), ("epochs", 4), ("batch", 360)),
     ),
     Entry(
+        "ndpdc",
+        "distilled",
+        "understudy.methods.distillation.ndpdc:NDPDC",
+        "NDPDC",
+        "What randomly drawn networks see of the images of each class is summed, and the sums are released with noise. A few images are "
+        "then shaped until the networks see the same in them.",
+        takes=("images",),
+        quick=(
+            *(("per_class", 2), ("networks", 3), ("clip", 0.01), ("matching.steps", 4)),
+            *(("network.width", 4), ("network.train_steps", 4)),
+        ),
+    ),
+    Entry(
+        "psg",
+        "distilled",
+        "understudy.methods.distillation.psg:PSG",
+        "PSG",
+        "A few images are shaped until a network learns from them what it learns from the real ones; each of its lessons is clipped for "
+        "each image and blurred with noise.",
+        takes=("images",),
+        quick=(
+            *(("per_class", 2), ("networks", 2), ("rounds", 2), ("batch", 360), ("network.width", 4)),
+            *(("network.train_steps", 4), ("matching.image_steps", 1), ("matching.learner_steps", 1)),
+        ),
+    ),
+    Entry(
         "kip",
         "distilled",
         "understudy.methods.distillation.kip:KIP",
@@ -338,6 +375,16 @@ for _entry in (
         takes=("table", "public rows"),
         quick=(("teachers", 100), ("queries", 20), ("n_jobs", 1)),
         needs=Needs(megabytes=350, seconds=3, steps=("teachers",), per_step=4),
+    ),
+    Entry(
+        "dpsgd",
+        "classifier",
+        "understudy.methods.dpsgd:DPSGD",
+        "DP-SGD",
+        "A network learns from the images themselves; each step is clipped for each image and blurred with noise.",
+        takes=("images",),
+        quick=(("epochs", 4), ("batch", 360), ("training.width", 4)),
+        release="a classifier of images",
     ),
 ):
     register(_entry)

@@ -85,7 +85,7 @@ def test_a_setting_beyond_its_limit_is_refused_before_anything_is_spent(name: st
 
 
 def fit(estimator: Any, entry: registry.Entry, data: Any, budget: Budget) -> None:
-    if entry.kind == "classifier":
+    if entry.kind == "classifier" and "table" in entry.takes:
         features = data.drop(columns=worlds.TARGET)
         estimator.fit(features, data[worlds.TARGET], public=features, budget=budget)
     elif "table" in entry.takes:

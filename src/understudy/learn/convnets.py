@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,6 +24,8 @@ from jaxtyping import Array
 from understudy.errors import InputError
 
 Shape = tuple[int, int, int]
+Convolve = Callable[[Array, Array, int], Array]
+"""Images, a kernel and how far images are padded, to what the kernel makes of them."""
 # Mean and deviation of pixels from 0 to 1 in pictures on a black ground; public, and of no great weight.
 USUAL_PIXELS = (0.2, 0.35)
 
@@ -32,6 +35,11 @@ class Network(Protocol):
     """A pytree of weights: scores of images (number x classes). With a key it drops units, as in training."""
 
     def __call__(self, images: Array, key: Array | None = None) -> Array: ...
+
+
+def coloured(shape: tuple[int, ...]) -> Shape:
+    """Height, width and colours of images, one where none are said."""
+    return (shape[0], shape[1], shape[2] if len(shape) == 3 else 1)
 
 
 def standardised(images: Array, pixels: tuple[Any, Any] = USUAL_PIXELS) -> Array:
@@ -67,14 +75,12 @@ class ConvNet(eqx.Module):
         self.scales, self.offsets = (jnp.ones(width),) * blocks, (jnp.zeros(width),) * blocks
         self.head, self.head_bias = parts[-1].reshape(size, classes) / math.sqrt(3 * size), jnp.zeros(classes)
 
-    def features(self, images: Array) -> Array:
-        """What the head sees of each image (number x features)."""
-        x = images
+    def features(self, images: Array, convolve: Convolve | None = None) -> Array:
+        """What the head sees of each image (number x features). `convolve` is another way to the same convolutions."""
+        x, convolve = images, convolve or _convolved
         padding = 3 if images.shape[1:3] == (28, 28) else 1
         for kernel, bias, scale, offset in zip(self.kernels, self.biases, self.scales, self.offsets, strict=True):
-            around = ((padding, padding), (padding, padding))
-            x = jax.lax.conv_general_dilated(x, kernel, (1, 1), around, dimension_numbers=("NHWC", "HWIO", "NHWC"))
-            x, padding = x + bias, 1
+            x, padding = convolve(x, kernel, padding) + bias, 1
             mean = x.mean(axis=(1, 2), keepdims=True)
             x = (x - mean) * jax.lax.rsqrt(((x - mean) ** 2).mean(axis=(1, 2), keepdims=True) + 1e-5)
             x = _mean_pool(jax.nn.relu(x * scale + offset))
@@ -83,6 +89,21 @@ class ConvNet(eqx.Module):
     def __call__(self, images: Array, key: Array | None = None) -> Array:
         del key
         return self.features(images) @ self.head + self.head_bias
+
+
+def _convolved(x: Array, kernel: Array, padding: int) -> Array:
+    around = ((padding, padding), (padding, padding))
+    return jax.lax.conv_general_dilated(x, kernel, (1, 1), around, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def as_products(x: Array, kernel: Array, padding: int) -> Array:
+    """The convolution as one product with the neighbourhoods of all pixels: where every image wants a gradient of its own, those are
+    products too, and not a grouped convolution for each."""
+    side, _, into, out = kernel.shape
+    padded = jnp.pad(x, ((0, 0), (padding, padding), (padding, padding), (0, 0)))
+    height, width = padded.shape[1] - side + 1, padded.shape[2] - side + 1
+    near = [padded[:, i : i + height, j : j + width] for i in range(side) for j in range(side)]
+    return jnp.concatenate(near, axis=3) @ kernel.reshape(side * side * into, out)
 
 
 class SmallCNN(eqx.Module):

@@ -12,10 +12,11 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.learn.convnet_training import Lessons, TrainedNetwork, train_convnet
-from understudy.learn.convnets import USUAL_PIXELS, Shape
+from understudy.learn.convnets import USUAL_PIXELS, Shape, coloured
 from understudy.methods.distillation.correction import Committee, Correcting, Opinion, correct
-from understudy.methods.distillation.distiller import DistilledSet, Distiller, Records, Tell
-from understudy.methods.distillation.domain import Domain, ImageDomain
+from understudy.methods.distillation.distiller import DistilledSet, Records, Tell
+from understudy.methods.distillation.domain import ImageDomain
+from understudy.methods.distillation.for_networks import ConvNetDistiller, NetworkTraining
 from understudy.methods.distillation.matching import (
     Deformation,
     Matching,
@@ -31,10 +32,8 @@ from understudy.methods.image_moments import ImageMoments
 from understudy.privacy import Budget
 from understudy.privacy.prepaid import pay_for_steps
 from understudy.privacy.share import BudgetShare
-from understudy.release.settings import Settings, one_of, or_none, positive, setting, share, truth, whole
+from understudy.release.settings import Settings, one_of, or_none, positive, setting, share, whole
 
-# Three blocks of pooling leave something of images of this side.
-_SMALLEST = 8
 # No class is ruled out by edges alone.
 _DOUBT = 1e-4
 
@@ -72,17 +71,8 @@ class Teaching(Settings):
     softness: float = setting(2.0, positive())
 
 
-@dataclass
-class NetworkTraining(Settings):
-    """The network: `width` kernels a block. `train_steps` of training when `predict` is asked, perhaps on `mixed` images."""
-
-    width: int = setting(128, whole())
-    train_steps: int = setting(3000, whole())
-    mixed: bool = setting(False, truth())
-
-
 @dataclass(eq=False, repr=False)
-class OneLookConvNet(Distiller):
+class OneLookConvNet(ConvNetDistiller):
     """Distilled images for a ConvNet (three blocks of 128 kernels, instance norm, average pooling) from private looks.
 
     Wants an accelerator: on two cores the default settings would take hours. `predict` trains the network on the distilled
@@ -117,14 +107,8 @@ class OneLookConvNet(Distiller):
             )
 
     def _check_records(self, data: Any) -> None:
-        if not isinstance(data, ImageDataset):
-            raise InputError("a ConvNet learns from images: give an `ImageDataset`, or use `OneLook` for a table.")
+        super()._check_records(data)
         height, width = data.shape[:2]
-        if min(height, width) < _SMALLEST:
-            raise InputError(
-                f"images of {height} x {width} pixels are too small for a network that halves them three times: "
-                f"at least {_SMALLEST} are needed. Use `OneLook`."
-            )
         if height % self.matching.parts or width % self.matching.parts:
             raise InputError(
                 f"images of {height} x {width} pixels cannot be cut into `parts` (={self.matching.parts}) a side."
@@ -176,7 +160,7 @@ class OneLookConvNet(Distiller):
         numbers = np.arange(number * classes) % classes
         made = generator.sample(len(numbers), self.random_state, labels=numbers)
         pixels = made.images if made.value_range == (0, 255) else np.rint(made.flat() * 255).astype(np.uint8)
-        samples = np.moveaxis(pixels.reshape(number, classes, *_shape(made.shape)), 1, 0)
+        samples = np.moveaxis(pixels.reshape(number, classes, *coloured(made.shape)), 1, 0)
         labels, others = drawn_labels(classes, number), ()
         if self.correct_share and generator.refiner_ is not None:
             # A sample that looks like two classes says so; what is wrong with that is corrected.
@@ -209,10 +193,9 @@ class OneLookConvNet(Distiller):
 
     def train(self, support: Support, shape: tuple[int, ...], seed: int) -> TrainedNetwork:
         """A network trained on distilled images."""
-        lessons = Lessons(self.network.train_steps, width=self.network.width, mixed=self.network.mixed)
-        rows = self._pictures(np.asarray(support.points), _shape(shape))
+        rows = self._pictures(np.asarray(support.points), coloured(shape))
         labels = np.asarray(support.labels).reshape(len(rows), -1)
-        trained = train_convnet(rows, labels, _shape(shape), lessons, self._deformation(), seed)
+        trained = train_convnet(rows, labels, coloured(shape), self.network.lessons(), self._deformation(), seed)
         return replace(trained, sharpness=self.teaching.softness)
 
     def training_set(self) -> dict[str, np.ndarray]:
@@ -223,7 +206,7 @@ class OneLookConvNet(Distiller):
         self._check_fitted()
         assert isinstance(self.domain_, ImageDomain)
         shape, classes = self.domain_.shape, self.domain_.classes
-        rows = self._pictures(np.asarray(self.support_.points), _shape(shape))
+        rows = self._pictures(np.asarray(self.support_.points), coloured(shape))
         logits = jnp.asarray(self.support_.labels).reshape(len(rows), -1)
         how = self._deformation()
         return {
@@ -246,18 +229,6 @@ class OneLookConvNet(Distiller):
 
     # ---- the release ---------------------------------------------------------------------------------------------
 
-    def _predictor(self) -> TrainedNetwork:
-        self._check_fitted()
-        if not hasattr(self, "learner_"):
-            assert isinstance(self.domain_, ImageDomain)
-            self.learner_ = self.train(self.support_, self.domain_.shape, self.random_state or 0)
-        return self.learner_
-
-    def _ready(self, domain: Domain, support: Support) -> None:
-        super()._ready(domain, support)
-        if hasattr(self, "learner_"):  # of an earlier fit
-            del self.learner_
-
     def _labels_a_point(self, classes: int) -> int:
         return self.matching.parts**2 * classes
 
@@ -276,7 +247,3 @@ def _opinion_of_edges(generator: ImageMoments) -> Opinion:
         return np.log(shares + _DOUBT).astype(np.float32)
 
     return say
-
-
-def _shape(shape: tuple[int, ...]) -> Shape:
-    return (shape[0], shape[1], shape[2] if len(shape) == 3 else 1)
