@@ -140,7 +140,7 @@ def _counted_by_pair(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n
         for i, size in enumerate(sizes):
             mine = groups * size + columns[i]
             counted = np.bincount(mine, minlength=n_classes * size).reshape(n_classes, size)
-            diagonal = np.arange(starts[i], starts[i + 1])
+            diagonal = np.arange(int(starts[i]), int(starts[i + 1]))
             total[:, diagonal, diagonal] += counted
             for j in range(i + 1, len(sizes)):
                 np.multiply(mine, sizes[j], out=cell)
