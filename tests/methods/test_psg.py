@@ -29,6 +29,7 @@ QUICK: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_it_is_released_and_a_run_that_was_killed_is_repeated_from_its_log(tmp_path: Path) -> None:
     data, folder = bars(300), tmp_path / "run.private"
 
