@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
+from understudy.cli.classify_images import METHODS, classify_images, predict_images, refuse_for_images
+from understudy.cli.images import AboutImages, is_images, read_images, refuse_about_images
 from understudy.cli.options import (
     DATA_HELP,
     DatasetOption,
     DeltaOption,
     DryRunOption,
+    GreyOption,
     LedgerOption,
     PersonOption,
     RowsPerPersonOption,
+    SettingsOption,
+    SizeOption,
     StrictOption,
     YesOption,
     ask_about_numbers,
@@ -30,14 +35,21 @@ from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from understudy.methods.classify_table import Request
 
 
 @app.command()
 def classify(
-    data: Annotated[Path, typer.Argument(help=DATA_HELP, parser=source)],
-    target: Annotated[str, typer.Option(help="The column to predict.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help=f"{DATA_HELP} Or an image set: .npz, a folder of pictures by class, or a name.", parser=source
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the release.")],
+    target: Annotated[str | None, typer.Option(help="The column to predict (tables).")] = None,
     public: Annotated[
         Path | None,
         typer.Option(
@@ -66,6 +78,11 @@ def classify(
             help="The labels, with commas; looked at for 10 % of epsilon if neither this nor a schema says them."
         ),
     ] = None,
+    method: Annotated[str | None, typer.Option(help=f"For image sets: {', '.join(METHODS)}.")] = None,
+    size: SizeOption = None,
+    grey: GreyOption = False,
+    settings: SettingsOption = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a killed run (image sets), unpaid.")] = False,
     person: PersonOption = None,
     rows_per_person: RowsPerPersonOption = None,
     strict: StrictOption = False,
@@ -77,10 +94,29 @@ def classify(
     yes: YesOption = False,
     as_json: Json = False,
 ) -> None:
-    """Learn a classifier from sensitive rows; release a student that saw public or synthetic rows and no private one."""
+    """Learn a classifier from sensitive rows; release a student that saw public or synthetic rows and no private one.
+
+    Of an image set: release a network, whose every lesson was clipped for each image and blurred with noise.
+    """
     from understudy.methods.classify_table import Request
+    from understudy.release.spending import check_ledger_options
 
     check_report(report)
+    if is_images(data):
+        check_ledger_options(ledger, dataset)
+        tables = {"public": public, "teachers": teachers, "aggregator": aggregator, "queries": queries}
+        refuse_for_images({**tables, "student": student, "person": person, "strict": strict})
+        images = read_images(data, AboutImages(classes, size, grey), (target, schema), as_json)
+        booked = {"ledger": ledger, "dataset": dataset}
+        budget, more = (epsilon, delta), settings or []
+        if classify_images(images, method, out, budget, seed, more, resume, dry_run, booked, as_json):
+            write_report_for(report, [out], **booked)
+        return
+    refuse_about_images(AboutImages(None, size, grey))
+    if target is None:
+        raise InputError("--target is missing: name the column to predict.")
+    if method is not None or settings or resume:
+        raise InputError("--method, --set and --resume are for image sets; a table is learnt from by PATE.")
     request = Request(
         data=data,
         target=target,
@@ -230,7 +266,9 @@ def _doubt(said: str) -> None:
 @app.command()
 def predict(
     release: Annotated[Path, typer.Argument(help="Folder of a released classifier.")],
-    data: Annotated[Path, typer.Argument(help="Rows to label.", parser=source)],
+    data: Annotated[
+        Path, typer.Argument(help="Rows to label; or pictures: one, a folder, .npz or Parquet.", parser=source)
+    ],
     out: Annotated[Path | None, typer.Option(help="Table to write; printed if left out.")] = None,
     student: Annotated[
         str | None, typer.Option(help="Who learns from a release's synthetic rows: forest, logistic, boosting or mlp.")
@@ -243,6 +281,11 @@ def predict(
 
     check_student(student)
     model = registry.load(release)
+    if model.method in METHODS:
+        if student is not None:
+            raise InputError("--student: this release has its own. The option is for releases that draw rows.")
+        _show(predict_images(model, data, out), "prediction", out, as_json)
+        return
     if hasattr(model, "sample_to") and getattr(model, "schema_", None) is not None:
         model = Taught(model, student)
     elif model.method != "pate" or model.schema is None:
@@ -250,12 +293,16 @@ def predict(
     elif student is not None:
         raise InputError("--student: this release has its own. The option is for releases that draw rows.")
     frame = predict_table(model, data, out)
+    _show(frame, str(frame.columns[0]), out, as_json)
+
+
+def _show(frame: pd.DataFrame, predicted: str, out: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"rows": len(frame), "out": None if out is None else str(out), "predictions": frame.to_dict("list")})
     elif out is None:
         typer.echo(frame.to_csv(index=False), nl=False)
     else:
-        counts = frame.iloc[:, 0].value_counts()
+        counts = frame[predicted].value_counts()
         print_table(
             f"Wrote {len(frame)} predictions to {out}", ["label", "rows"], [[k, int(v)] for k, v in counts.items()]
         )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from understudy.images.files import read_npz, write_grid, write_npz
     from understudy.images.folders import read_folder, write_folder
     from understudy.images.parquet import read_parquet, write_parquet
+    from understudy.images.unlabelled import read_unlabelled
 
 _HOMES = {
     "BLANK": "understudy.images.dataset",
@@ -19,6 +20,7 @@ _HOMES = {
     "read_folder": "understudy.images.folders",
     "read_npz": "understudy.images.files",
     "read_parquet": "understudy.images.parquet",
+    "read_unlabelled": "understudy.images.unlabelled",
     "write_folder": "understudy.images.folders",
     "write_grid": "understudy.images.files",
     "write_npz": "understudy.images.files",
@@ -35,6 +37,7 @@ __all__ = [
     "read_folder",
     "read_npz",
     "read_parquet",
+    "read_unlabelled",
     "write_folder",
     "write_grid",
     "write_npz",

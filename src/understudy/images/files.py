@@ -53,6 +53,15 @@ def read_npz(path: str | Path, classes: Sequence[str] | None = None) -> ImageDat
     return ImageDataset(images, labels, tuple(known))
 
 
+def read_npz_images(path: str | Path) -> np.ndarray:
+    """The `images` (or `x_train`) of an `.npz`, whatever else it holds."""
+    arrays = _arrays(Path(path))
+    for name in ("images", "x_train"):
+        if name in arrays:
+            return arrays[name]
+    raise InputError(f"{path} has no array `images`.")
+
+
 def _names(source: Path, classes: np.ndarray) -> list[str]:
     if classes.ndim != 1 or len(classes) > _MOST_CLASSES:
         raise InputError(f"{source}: `classes` of shape {classes.shape} is no list of at most {_MOST_CLASSES} names.")

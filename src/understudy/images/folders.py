@@ -15,7 +15,7 @@ from understudy.untrusted import read_bytes
 
 def is_folder_of_pictures(path: Path) -> bool:
     """Whether it is a folder that holds folders, of which one has a picture in it. Names alone are looked at."""
-    return path.is_dir() and any(next(_files(one), None) is not None for one in _folders(path))
+    return path.is_dir() and any(next(picture_files(one), None) is not None for one in _folders(path))
 
 
 def read_folder(
@@ -38,7 +38,7 @@ def read_folder(
 
     def pictures() -> Iterator[tuple[bytes | None, int]]:
         for number, name in enumerate(names):
-            for file in sorted(_files(folders[name])) if name in folders else ():
+            for file in sorted(picture_files(folders[name])) if name in folders else ():
                 yield _bytes(file), number
 
     return (size or PictureSize()).dataset(pictures(), names)
@@ -66,7 +66,7 @@ def _folders(path: Path) -> Iterator[Path]:
         yield from (Path(entry.path) for entry in entries if entry.is_dir() and not entry.name.startswith("."))
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def picture_files(folder: Path) -> Iterator[Path]:
     """The pictures under a folder, however deep."""
     for here, below, names in os.walk(folder):
         below.sort()

@@ -60,6 +60,19 @@ def read_parquet(
         raise InputError(f"cannot read {source} as Parquet: {' '.join(str(error).split())[:200]}.") from None
 
 
+def read_parquet_pictures(path: str | Path) -> Iterator[bytes | None]:
+    """The pictures of a Parquet file as they are encoded, whatever their classes."""
+    try:
+        with open_regular(Path(path)) as opened, pq.ParquetFile(opened) as file:
+            picture = _picture_column(file.schema_arrow)
+            if picture is None:
+                raise InputError(f"{path} has no column of pictures (a struct of `bytes` and `path`).")
+            for batch in file.iter_batches(_BATCH, columns=[picture]):
+                yield from batch.column(picture).field("bytes").to_pylist()
+    except pa.ArrowException as error:
+        raise InputError(f"cannot read {path} as Parquet: {' '.join(str(error).split())[:200]}.") from None
+
+
 def write_parquet(data: ImageDataset, path: str | Path) -> None:
     """Write every image as a PNG with its label, the whole file or nothing."""
     if (data.labels == BLANK).any():
