@@ -116,3 +116,14 @@ def test_it_agrees_with_the_reference_implementation(model: Model, measured: lis
 def test_summing_a_table_keeps_the_asked_order() -> None:
     table = np.arange(24.0).reshape(2, 3, 4)
     assert np.array_equal(marginal(table, (1, 4, 7), (7, 1)), table.sum(axis=1).T)
+
+
+def test_a_table_may_have_more_columns_than_einsum_has_names() -> None:
+    sizes = (2,) * 60
+    chain: list[Clique] = [(a, a + 1) for a in range(59)]
+    same = np.array([[90.0, 10.0], [10.0, 90.0]])
+    made = fit(Tree.over(sizes, chain), [Measured(clique, same, 1.0) for clique in chain], 200.0)
+    assert np.allclose(made.marginal((58, 59)), same / 200, atol=1e-3)
+    assert np.allclose(made.pairs()[(57, 59)], [[0.41, 0.09], [0.09, 0.41]], atol=1e-3)
+    rows = draw(sizes, made.tree.cliques, made.tables, 500, np.random.default_rng(0))
+    assert (rows[:, 58] == rows[:, 59]).mean() > 0.8

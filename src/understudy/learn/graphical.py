@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -199,7 +199,7 @@ def towards(one: Measured, expected: np.ndarray) -> np.ndarray:
 
 def marginal(table: np.ndarray, clique: Clique, wanted: Clique) -> np.ndarray:
     """A table summed to some of its columns, in their order."""
-    return np.asarray(np.einsum(table, list(clique), list(wanted)))
+    return _summed(table, clique, wanted=wanted)
 
 
 def draw(
@@ -318,6 +318,14 @@ def _curvature(tree: Tree, measured: Sequence[Measured]) -> float:
     return max(found, default=1.0)
 
 
+def _summed(*tables_and_cliques: Any, wanted: Clique) -> np.ndarray:
+    """NumPy's einsum of tables, each followed by its clique. It knows 52 names, and there may be more columns than that."""
+    named = sorted({v for clique in tables_and_cliques[1::2] for v in clique})
+    at = {v: i for i, v in enumerate(named)}
+    given = [part if isinstance(part, np.ndarray) else [at[v] for v in part] for part in tables_and_cliques]
+    return np.asarray(np.einsum(*given, [at[v] for v in wanted]))
+
+
 def _through(given: np.ndarray | None, joint: np.ndarray) -> np.ndarray:
     """P(a, b) from P(a | s) and P(s, b)."""
     assert given is not None
@@ -332,4 +340,4 @@ def _continued(
     shape = joint.shape[: len(between)]
     first = given.reshape(given.shape[0], *shape)
     a = max((*between, *rest), default=-1) + 1
-    return np.einsum(first, [a, *between], joint, [*between, *rest], [a, *wanted])
+    return _summed(first, (a, *between), joint, (*between, *rest), wanted=(a, *wanted))
