@@ -8,7 +8,6 @@ program for each takes far longer than running it.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Clique = tuple[int, ...]
+from understudy.learn.triangulation import Clique, maximal_cliques
+
 _ARMIJO, _FASTER, _SLOWER = 0.5, 1.1, 0.5
 # A fit ends where so many steps in a row gain less than this part of the loss.
 _GAIN, _PATIENCE = 1e-5, 10
@@ -44,7 +44,7 @@ class Tree:
     @classmethod
     def over(cls, sizes: Sequence[int], cliques: Sequence[Clique], first: int = 0) -> Tree:
         """A tree in which every given clique lies within one of its cliques; all columns are in it, the column `first` in the first."""
-        found = _maximal(_eliminate(sizes, cliques))
+        found = maximal_cliques(sizes, cliques)
         root = next(i for i, clique in enumerate(found) if first in clique)
         order, parents = [root], [-1]
         left = set(range(len(found))) - {root}
@@ -78,7 +78,14 @@ class Tree:
 
     def host(self, clique: Clique) -> int:
         """The first clique that holds this one."""
-        return next(i for i, one in enumerate(self.cliques) if set(clique) <= set(one))
+        if (found := self._hosts.get(clique)) is None:
+            wanted = set(clique)
+            found = self._hosts[clique] = next(i for i, one in enumerate(self.cliques) if wanted.issubset(one))
+        return found
+
+    @cached_property
+    def _hosts(self) -> dict[Clique, int]:
+        return {}
 
     def tables(self, potentials: Mapping[Clique, np.ndarray]) -> list[np.ndarray]:
         """Belief propagation: the probabilities of each of its cliques, from potentials (logarithms) of some within them."""
@@ -238,32 +245,6 @@ def draw(
 
 
 # --------------------------------------------------------------------------------------------------------------
-
-
-def _eliminate(sizes: Sequence[int], cliques: Sequence[Clique]) -> list[Clique]:
-    """Cliques of a triangulated graph: columns are taken out one after the other, that with the smallest clique first."""
-    near: list[set[int]] = [set() for _ in sizes]
-    for clique in cliques:
-        for a, b in itertools.permutations(clique, 2):
-            near[a].add(b)
-    logs = np.log(np.asarray(sizes, dtype=np.float64))
-    left, made = set(range(len(sizes))), []
-    while left:
-        v = min(left, key=lambda v: (logs[v] + sum(logs[u] for u in near[v]), v))
-        made.append(tuple(sorted({v} | near[v])))
-        for u in near[v]:
-            near[u] |= near[v]
-            near[u] -= {u, v}
-        left.remove(v)
-    return made
-
-
-def _maximal(cliques: Sequence[Clique]) -> list[Clique]:
-    kept: list[Clique] = []
-    for clique in sorted(set(cliques), key=lambda c: (-len(c), c)):
-        if not any(set(clique) <= set(other) for other in kept):
-            kept.append(clique)
-    return kept
 
 
 def _log_marginal(belief: np.ndarray, clique: Clique, wanted: Clique) -> np.ndarray:

@@ -18,7 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from understudy.errors import InputError
-from understudy.learn.graphical import Clique, Measured, Model, fit, towards
+from understudy.learn.graphical import Measured, Model, fit, towards
+from understudy.learn.triangulation import Clique, Growth
 from understudy.methods.marginals import CodedTable, MarginalGenerator, TableLook
 from understudy.privacy.zcdp import choice_rho, counts_rho
 from understudy.release.driver import Draw
@@ -30,9 +31,9 @@ from understudy.release.settings import or_none, positive, setting, share, whole
 _COUNTING, _ROUNDS = 0.9, 16
 # Of rho; so little is not worth a round.
 _NOTHING = 1e-9
-# Every round tries the tree of every pair: so many seconds, times the fifth power of the columns, for about two rounds a column
-# (measured up to 240). What would take longer than half a day is refused.
-_TRYING, _LONGEST = 7e-7, 12 * 3600.0
+# Every round looks at all pairs, what they expect and how large they would make the model: so many seconds, times this power of the
+# columns, for about two rounds a column (half of it was measured at 100 columns). What would take longer than half a day is refused.
+_LOOKING, _POWER, _LONGEST = 2.5e-5, 3.5, 12 * 3600.0
 # How far noise of deviation 1 is from 0 on average.
 _AVERAGE = math.sqrt(2 / math.pi)
 # Steps of mirror descent in a round, which goes on from the model before it.
@@ -60,11 +61,11 @@ class AIM(MarginalGenerator):
     unsafe_noise_seed: int | None = None
 
     def refuse_wide(self, sizes: Sequence[int]) -> None:
-        seconds = _TRYING * len(sizes) ** 5
+        seconds = _LOOKING * len(sizes) ** _POWER
         if seconds > _LONGEST:
             raise InputError(
-                f"AIM on {len(sizes)} columns would take about {seconds / 3600:,.0f} hours of a processor: it tries every pair in every "
-                "round. Drop columns, or take MST or moments. The run was not charged."
+                f"AIM on {len(sizes)} columns would take about {seconds / 3600:,.0f} hours of a processor: it looks at every pair in "
+                "every round. Drop columns, or take MST or moments. The run was not charged."
             )
         pairs = 8 * sum(a * b for a, b in combinations(sizes, 2))
         room = memory_left()
@@ -137,16 +138,10 @@ class AdaptiveLook(TableLook):
     def _open(self) -> list[Clique]:
         """Public. The tables that leave the model as small as it may be by now."""
         limit = self.settings.megabytes * 2**20 / 8 * self.paid.used / self.paid.rho
-        known = [m.clique for m in self.chosen]
         assert self.model is not None
-        inside = [set(clique) for clique in self.model.tree.cliques]
-
-        def fits(clique: Clique) -> bool:
-            if any(set(clique) <= one for one in inside):
-                return True
-            return self.tree(*known, clique).cells <= limit
-
-        return [clique for clique in self.candidates if fits(clique)]
+        inside = {pair for clique in self.model.tree.cliques for pair in combinations(clique, 2)}
+        grown = Growth(self.sizes, [m.clique for m in self.chosen])
+        return [c for c in self.candidates if len(c) == 1 or c in inside or grown.with_pair(*c) <= limit]
 
     def _expected(self) -> dict[Clique, np.ndarray]:
         """Public. What the model expects in all tables."""
