@@ -145,8 +145,10 @@ def halves(single: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
 
 def signs(codes: np.ndarray, sizes: Sequence[int], high: np.ndarray) -> np.ndarray:
     """Plus and minus one for each row and column; as private as the codes are."""
-    starts = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-    return np.where(high[codes + starts], np.int8(1), np.int8(-1))
+    made = np.empty(codes.shape, dtype=np.int8, order="F")
+    for column, its in enumerate(np.split(np.where(high, np.int8(1), np.int8(-1)), np.cumsum(sizes)[:-1])):
+        its.take(codes[:, column], out=made[:, column], mode="clip")
+    return made
 
 
 def fit_label_model(
