@@ -94,10 +94,7 @@ def _places(series: pd.Series, column: Described) -> np.ndarray:
         numbers = np.append(distinct.as_kind(column.kind, column.format), np.nan)[cells]
         missing = np.isnan(numbers)
     places = to_index(numbers, column.step) if column.kind == "number" else np.floor(numbers / column.step)
-    if missing.any():
-        return np.where(missing, np.nan, places)
-    # A copy, where the places are the numbers of the frame itself.
-    return places.copy() if np.may_share_memory(places, series.to_numpy()) else places
+    return np.where(missing, np.nan, places) if missing.any() else places
 
 
 def _masked(data: np.ndarray, missing: np.ndarray, dtype: str) -> object:
