@@ -6,6 +6,7 @@ An engine reads, batches and adds. What a batch of rows says in whole numbers is
 
 from understudy.engines.adding import Adder, Threads
 from understudy.engines.parted import PartedRows
+from understudy.engines.shelf import Shelf
 from understudy.engines.sources import RowSource, open_source
 
-__all__ = ["Adder", "PartedRows", "RowSource", "Threads", "open_source"]
+__all__ = ["Adder", "PartedRows", "RowSource", "Shelf", "Threads", "open_source"]

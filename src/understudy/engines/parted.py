@@ -11,6 +11,7 @@ import pandas as pd
 
 from understudy.engines.adding import Adder, Told
 from understudy.engines.parts import TablePart
+from understudy.engines.shelf import Shelf
 from understudy.tables.aside import without_aside
 from understudy.tables.batches import Batch, added
 from understudy.tables.coordinates.chances import Chances, KeyedChances, RowChances
@@ -47,9 +48,22 @@ class PartTask:
     declared: Schema | None = None
     mask: bytes | None = None
     owned: Owned | None = None
+    place: int = 0
+    shelf: Shelf | None = field(default=None, repr=False)
 
     def __call__(self) -> Any:
+        kept = None if self.shelf is None else self.shelf.kept(self.place, tuple(getattr(self.look, "needs", ())))
+        if kept is not None:
+            return self._of_kept(kept)
         return self.of(self.part.batches(self.read))
+
+    def _of_kept(self, batches: Iterator[dict[Hashable, Any]]) -> Any:
+        """Touches private data: the sum over batches of which all that the look needs was kept."""
+        total, rows = None, pd.DataFrame()
+        for number, kept in enumerate(batches):
+            one = self.look(Batch(rows, alone=False, kept=kept))
+            total = one if number == 0 else added(total, one)
+        return total
 
     @property
     def read(self) -> list[str]:
@@ -62,12 +76,18 @@ class PartTask:
         present = None if self.mask is None else _unpacked(self.mask, self.part.rows)
         if self.owned is not None:
             return self.look(self._of_persons(pd.concat(list(frames), ignore_index=True), present, self.owned))
-        total, at = None, 0
-        for frame in frames:
+        total, at, number = None, 0, 0
+        for number, frame in enumerate(frames, start=1):
             there = np.ones(len(frame), dtype=bool) if present is None else present[at : at + len(frame)]
-            one = self.look(self._batch(frame, there, at))
-            total = one if at == 0 else added(total, one)
+            batch = self._batch(frame, there, at)
+            one = self.look(batch)
+            total = one if number == 1 else added(total, one)
             at += len(frame)
+            if self.shelf is not None:
+                for name in set(getattr(self.look, "makes", ())) & batch.kept.keys():
+                    self.shelf.put(self.place, number - 1, name, batch.kept[name])
+        if self.shelf is not None:
+            self.shelf.whole(self.place, number)
         return total
 
     def _batch(self, frame: pd.DataFrame, present: np.ndarray, at: int) -> Batch:
@@ -80,7 +100,8 @@ class PartTask:
             return RowChances(rng, present, before, self.rows - before - len(present))
 
         kept = frame if whole else frame.loc[present].reset_index(drop=True)
-        return Batch(kept, None, draws, alone=self.alone and len(present) == self.rows)
+        alone = self.alone and len(present) == self.rows
+        return Batch(kept, None, draws, alone=alone, passes_on=self.shelf is not None)
 
     def _of_persons(self, frame: pd.DataFrame, present: np.ndarray | None, owned: Owned) -> Batch:
         ids = frame.pop(owned.person.column)
@@ -110,6 +131,8 @@ class PartedRows:
     owned: Owned | None = None
     tell: Callable[[str, int, int], None] | None = None
     remember: Remember | None = None
+    shelf: Shelf | None = None
+    """Where passes leave what the next ones need; None if whoever does the work is elsewhere."""
     passes: int = field(default=0, repr=False)
     """How often the rows were read, or parts of them."""
 
@@ -125,15 +148,34 @@ class PartedRows:
         return self.remember(f"pass {self.passes}: {type(look).__name__} of {len(names)} columns", make)
 
     def forget(self, *names: Hashable) -> None:
-        """Nothing is kept from one pass to the next."""
+        if self.shelf is not None:
+            self.shelf.forget(*names)
+
+    def close(self) -> None:
+        """Remove what passes have left for others."""
+        if self.shelf is not None:
+            self.shelf.close()
 
     def _tasks(self, look: Callable[[Batch], Any], names: tuple[str, ...]) -> list[PartTask]:
         starts = np.cumsum([0, *(part.rows for part in self.parts)])
         masks = self.masks or [None] * len(self.parts)
         alone = len(self.parts) == 1
         return [
-            PartTask(part, look, names, int(start), int(starts[-1]), self.seed, alone, self.declared, mask, self.owned)
-            for part, start, mask in zip(self.parts, starts, masks, strict=False)
+            PartTask(
+                part,
+                look,
+                names,
+                int(start),
+                int(starts[-1]),
+                self.seed,
+                alone,
+                self.declared,
+                mask,
+                self.owned,
+                place,
+                self.shelf,
+            )
+            for place, (part, start, mask) in enumerate(zip(self.parts, starts, masks, strict=False))
         ]
 
     def _telling(self, words: str) -> Told:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,11 @@ Ints = NDArray[np.int64]
 ABSENT = -1
 """The code of a row that was blanked: it is counted nowhere."""
 _CHUNK = 1 << 13
-# Nanoseconds a row: for each pair of columns counted by itself, and for each cell of a product. Tables larger than so many cells
-# are no longer in the processor's own memory while they are counted.
-_PAIR, _PRODUCT, _LARGEST = 3.5, 0.02, 1 << 18
+# Nanoseconds a row: for each pair of columns, and for each cell of a product. Tables larger than so many cells are no longer in the
+# processor's own memory while they are counted; a table of three columns has at most fewer.
+_PAIR, _PRODUCT, _LARGEST, _MOST_CELLS = 1.0, 0.02, 1 << 18, 1 << 17
+# Rows that are made ready together, and those that are counted together; the cells that 16 bits name.
+_ROWS, _CELLS, _SHORT = 1 << 18, 1 << 16, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,8 @@ class PairTables:
         """Private. The exact tables of some rows, in parts of the grid; those of several batches of rows add up."""
         rows, groups = _check(codes, sizes, classes, n_classes)
         parts = check_weights(weights, len(rows), self.grid)
+        if parts is None:
+            return _count(rows, sizes, groups, n_classes)
         return weighted(lambda at: _count(rows[at], sizes, groups[at], n_classes), len(rows), parts)
 
     def release_counts(self, counts: Ints, sizes: Sequence[int], budget: Budget) -> NDArray[Any]:
@@ -122,33 +127,73 @@ class PairTables:
 
 
 def _count(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
-    """Private. Exact tables: pair by pair, or all at once by products of matrices, whichever takes less time."""
+    """Private. Exact tables: of few columns at a time, or all at once by products of matrices, whichever takes less time."""
     width, pairs = sum(sizes), len(sizes) * (len(sizes) - 1) / 2
     if _PRODUCT * width**2 > _PAIR * pairs and n_classes * max(sizes) ** 2 <= _LARGEST:
-        return _counted_by_pair(codes, sizes, classes, n_classes)
+        return _counted_by_block(codes, sizes, classes, n_classes)
     return _counted_by_product(codes, sizes, classes, n_classes)
 
 
-def _counted_by_pair(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
+def _counted_by_block(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:
+    """A table of three columns holds those of its three pairs: one count of the rows for all of them."""
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     total = np.zeros((n_classes, starts[-1], starts[-1]), dtype=np.int64)
     present = np.flatnonzero(classes != ABSENT)
-    for start in range(0, len(present), _CHUNK):
-        rows = present[start : start + _CHUNK] if len(present) < len(codes) else slice(start, start + _CHUNK)
-        columns, groups = codes[rows].T.astype(np.int64, order="C"), classes[rows]
-        cell = np.empty(len(groups), dtype=np.int64)
-        for i, size in enumerate(sizes):
-            mine = groups * size + columns[i]
-            counted = np.bincount(mine, minlength=n_classes * size).reshape(n_classes, size)
-            diagonal = np.arange(int(starts[i]), int(starts[i + 1]))
-            total[:, diagonal, diagonal] += counted
-            for j in range(i + 1, len(sizes)):
-                np.multiply(mine, sizes[j], out=cell)
-                np.add(cell, columns[j], out=cell)
-                counted = np.bincount(cell, minlength=n_classes * size * sizes[j])
-                here, there = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
-                total[:, here, there] += counted.reshape(n_classes, size, sizes[j])
+    blocks = _blocks(tuple(sizes), n_classes)
+    for start in range(0, len(present), _ROWS):
+        rows = present[start : start + _ROWS] if len(present) < len(codes) else slice(start, start + _ROWS)
+        parts = [classes[rows], *codes[rows].T]
+        # Short whole numbers take a fraction of the time; most tables have fewer cells than these can name.
+        short = [part.astype(np.uint16) for part in parts] if max(n_classes, *sizes) < _SHORT else []
+        long = [part.astype(np.uint32) for part in parts]
+        ones: set[int] = set()
+        for block in blocks:
+            shape = (n_classes, *(sizes[i] for i in block))
+            table = _table(short if math.prod(shape) <= _SHORT else long, block, shape)
+            for at, i in enumerate(block, start=1):
+                here = slice(int(starts[i]), int(starts[i + 1]))
+                if i not in ones:
+                    others = tuple(k for k in range(1, len(shape)) if k != at)
+                    places = np.arange(here.start, here.stop)
+                    total[:, places, places] += table.sum(axis=others)
+                    ones.add(i)
+                for more, j in enumerate(block[at:], start=at + 1):
+                    left = tuple(k for k in range(1, len(shape)) if k not in (at, more))
+                    total[:, here, starts[j] : starts[j + 1]] += table.sum(axis=left)
     return total
+
+
+def _table(parts: Sequence[NDArray[Any]], block: tuple[int, ...], shape: tuple[int, ...]) -> Ints:
+    """Private. How many rows are in each cell of the table of the class (the first of `parts`) and the columns of a block."""
+    cells, found = math.prod(shape), np.zeros(math.prod(shape), dtype=np.int64)
+    for start in range(0, len(parts[0]), _CELLS):
+        here = slice(start, start + _CELLS)
+        cell = parts[0][here].copy()
+        for i, size in zip(block, shape[1:], strict=True):
+            cell *= cell.dtype.type(size)
+            cell += parts[1 + i][here]
+        found += np.bincount(cell, minlength=cells)
+    return found.reshape(shape)
+
+
+@lru_cache(maxsize=16)
+def _blocks(sizes: tuple[int, ...], n_classes: int) -> list[tuple[int, ...]]:
+    """Columns that are counted together, in threes where they can be: every pair of columns is in exactly one block.
+
+    Of m columns those three are a block whose numbers sum to a multiple of m: two of them tell the third.
+    """
+    m, blocks = len(sizes), list[tuple[int, ...]]()
+    if m == 1:
+        return [(0,)]
+    for i in range(m):
+        for j in range(i + 1, m):
+            k = -(i + j) % m
+            together = k not in (i, j) and n_classes * sizes[i] * sizes[j] * sizes[k] <= _MOST_CELLS
+            if not together:
+                blocks.append((i, j))
+            elif k > j:
+                blocks.append((i, j, k))
+    return blocks
 
 
 def _counted_by_product(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, n_classes: int) -> Ints:

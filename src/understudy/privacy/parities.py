@@ -72,6 +72,8 @@ class Parities:
         if (present := groups[groups != ABSENT]).size and (present.min() < 0 or present.max() >= n_classes):
             raise InputError(f"there is a class outside of the {n_classes}.")
         parts = check_weights(weights, len(rows), self.grid)
+        if parts is None:
+            return _sums(rows, groups, n_classes)
         return weighted(lambda at: _sums(rows[at], groups[at], n_classes), len(rows), parts)
 
     def release_sums(self, sums: Ints, columns: int, budget: Budget) -> NDArray[Any]:
@@ -97,9 +99,10 @@ def _sums(signs: NDArray[Any], classes: Ints, n_classes: int) -> Ints:
         mine = np.flatnonzero(classes == c)
         for start in range(0, len(mine), _CHUNK):
             rows = mine[start : start + _CHUNK]
-            negative = np.packbits(signs[rows].T < 0, axis=1)
-            words = np.zeros((columns, -(-negative.shape[1] // 8) * 8), dtype=np.uint8)
-            words[:, : negative.shape[1]] = negative
+            words = np.zeros((columns, -(-len(rows) // 64) * 8), dtype=np.uint8)
+            for column in range(columns):
+                negative = np.packbits(signs[:, column].take(rows) < 0)
+                words[column, : len(negative)] = negative
             bits, at = words.view(np.uint64), 0
             for i in range(columns - 2):
                 for j in range(i + 1, columns - 1):

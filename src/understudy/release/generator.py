@@ -295,6 +295,7 @@ class TableGenerator(Estimator):
         seed = self._seed()
         taken, rows, declared, goal, persons = take_source(source, target, schema, owner, seed, run)
         with taken, ExitStack() as opened:
+            opened.callback(rows.close)
             size = taken.rows if persons is None else persons.number
             self._check_rows(size)
             paying = self._budget(budget, size)

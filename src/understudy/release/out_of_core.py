@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from understudy.engines import PartedRows, RowSource
+from understudy.engines import PartedRows, RowSource, Shelf, Threads
 from understudy.engines.parted import Owned, learnt_types, packed
 from understudy.engines.parts import TablePart
 from understudy.engines.sources import by_person
@@ -49,7 +49,9 @@ def take_source(
     if owner is not None:
         source = by_person(source, owner.column, seed, lambda done, of: tell("rows put together by person", done, of))
     owned = None if owner is None else Owned(owner, seed)
-    rows = PartedRows(source.parts, types, seed, source.adder, schema, (), owned, tell)
+    # Rows of persons have weights, and a cluster has no folder of ours: their passes read the rows again.
+    shelf = Shelf() if owner is None and isinstance(source.adder, Threads) else None
+    rows = PartedRows(source.parts, types, seed, source.adder, schema, (), owned, tell, shelf=shelf)
     rows.masks = _masks(rows, known, schema)
     persons = None
     if owner is not None:

@@ -3,6 +3,9 @@
 A look is a function of a batch: it turns rows into whole numbers, each row by itself, so what it says of two batches is the
 sum of what it says of each. Whoever holds the rows (a frame in memory, a folder of files, a cluster) reads, batches and adds, and
 nothing else: the integers at the gate are the same whatever the batches, and whoever added them. The noise is drawn there, once.
+
+A look may say by name what it `makes` of a batch that later looks ask for too, as a tuple of arrays and small things, and what it
+`needs`: of a batch of which all of that was kept no row is read again.
 """
 
 from __future__ import annotations
@@ -34,6 +37,8 @@ class Batch:
     draws: Callable[..., Chances] | None = None
     alone: bool = True
     """Whether these are all rows that there are."""
+    passes_on: bool = False
+    """Whether what a look `makes` is kept for the next pass over the rows, which are not in memory."""
     kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
@@ -49,6 +54,10 @@ class Batch:
         if name not in self.kept:
             self.kept[name] = make()
         return self.kept[name]
+
+    def pass_on(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
+        """The same, kept only where the next look would have to read the rows again to make it."""
+        return self.keep(name, make) if self.passes_on or name in self.kept else make()
 
 
 @runtime_checkable

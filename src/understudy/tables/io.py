@@ -102,7 +102,7 @@ def private_batches(path: str | os.PathLike[str]) -> tuple[Iterator[pa.Table], b
 
 def private_frame(table: pa.Table, where: str) -> pd.DataFrame:
     """Private. Rows of an Arrow table as `read_private` has those of a file."""
-    return _with_missing_truths(_from_arrow(table, where))
+    return _with_missing_truths(_from_arrow(table, where, copy=False))
 
 
 def check_names(frame: pd.DataFrame, where: str) -> pd.DataFrame:
@@ -254,13 +254,14 @@ def _refuse_duplicates(names: pd.Index, where: str) -> None:
     raise InputError(f"{where} has duplicate column names: {listed(twice)}. Rename or drop one of each.")
 
 
-def _from_arrow(table: pa.Table, where: str) -> pd.DataFrame:
+def _from_arrow(table: pa.Table, where: str, *, copy: bool = True) -> pd.DataFrame:
+    """With a `copy` columns of one type lie together in memory, which a batch that is gone soon does not need."""
     names = table.column_names
     if len(set(names)) < len(names):
         _refuse_duplicates(pd.Index(names), where)
     # pandas stores a nameless row index as a column; it is no column of the table.
     kept = [name for name in names if not re.fullmatch(r"__index_level_\d+__", name)]
-    return pd.DataFrame({name: _arrow_column(table.column(name)) for name in kept})
+    return pd.DataFrame({name: _arrow_column(table.column(name)) for name in kept}, copy=copy)
 
 
 def _arrow_column(column: pa.ChunkedArray) -> pd.Series:

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
 from understudy.methods.moments.targets import Target
 from understudy.tables.batches import Batch, TableRows
-from understudy.tables.coordinates import Chances, Coordinates
+from understudy.tables.coordinates import (
+    Bins,
+    Chances,
+    Coordinates,
+    coded_column,
+    pass_over,
+    read_column,
+    smallest,
+)
+from understudy.tables.io import column_of
 
 _Made = TypeVar("_Made")
+CODES = "codes"
+"""The name by which the codes of a batch, and its classes, are kept from one look to the next."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,57 @@ class Cells:
     def keep(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
         """What was made of these rows before by this name, or is made now."""
         return self.batch.keep(name, make)
+
+    def coded(self, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
+        """The codes (rows x columns) of the cells, and the class of each row."""
+        return self.keep(CODES, lambda: (bins.encode(self.cells), self.classes))
+
+
+class ReadCells(Cells):
+    """Private: the same, read from the rows when they are asked for. A look at codes alone needs no cells."""
+
+    def __init__(self, batch: Batch, goal: Target) -> None:
+        object.__setattr__(self, "batch", batch)
+        object.__setattr__(self, "goal", goal)
+        self.goal: Target
+
+    @cached_property
+    def _both(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.keep("cells", self._read)
+
+    @property
+    def cells(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._both[0]
+
+    @property
+    def classes(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._both[1]
+
+    def coded(self, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
+        if "cells" in self.batch.kept:
+            return super().coded(bins)
+        return self.keep(CODES, lambda: self._coded(bins))
+
+    def _read(self) -> tuple[np.ndarray, np.ndarray]:
+        cells = all_cells(self.batch, self.goal.coordinates)
+        return cells[:, self.goal.kept], self.goal.classes(cells, self.batch.frame)
+
+    def _coded(self, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
+        """As `_read` and `Bins.encode`, column by column: every row has the same draws."""
+        goal, frame, chances = self.goal, self.batch.frame, self.batch.chances(7)
+        codes = np.empty((len(frame), len(goal.kept)), dtype=smallest(max(bins.sizes)), order="F")
+        value = np.zeros(0)
+        for place, column in enumerate(goal.coordinates):
+            series = column_of(frame, column.name)
+            if place in goal.kept:
+                at = goal.kept.index(place)
+                codes[:, at] = coded_column(series, bins, at, chances)
+            elif place == goal.number and goal.edges is not None:
+                value = read_column(series, column, chances)
+            elif not (column.nullable or column.empty):
+                pass_over(chances, len(frame))
+        classes = goal.classes_of(value, frame)
+        return codes, classes.astype(np.int16) if goal.n_classes < 1 << 15 else classes
 
 
 @dataclass
@@ -58,13 +121,17 @@ class InCells:
     goal: Target
     look: Callable[[Cells], Any]
 
-    def __call__(self, batch: Batch) -> Any:
-        cells, classes = batch.keep("cells", lambda: self._read(batch))
-        return self.look(Cells(batch, cells, classes))
+    @property
+    def needs(self) -> tuple[Hashable, ...]:
+        """A look at codes alone needs no rows."""
+        return getattr(self.look, "needs", ())
 
-    def _read(self, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-        cells = all_cells(batch, self.goal.coordinates)
-        return cells[:, self.goal.kept], self.goal.classes(cells, batch.frame)
+    @property
+    def makes(self) -> tuple[Hashable, ...]:
+        return self.needs
+
+    def __call__(self, batch: Batch) -> Any:
+        return self.look(ReadCells(batch, self.goal))
 
 
 def all_cells(batch: Batch, coordinates: Coordinates) -> np.ndarray:

@@ -199,7 +199,8 @@ def _overlaps(chances: Array, padded: Sequence[Array]) -> Array:
     return (chances.T @ chances) ** 2 - sum(jnp.sum(each**2, axis=0) for each in own)
 
 
-@partial(jax.jit, static_argnums=(7, 8))
+# It runs once, for a second or two: what the compiler would take long over is not worth it. The numbers are the same.
+@partial(jax.jit, static_argnums=(7, 8), compiler_options={"xla_llvm_disable_expensive_passes": True})
 def _fit(
     start: dict[str, Any], tables: Any, diagonal: Any, counts: Any, owner: Any, centre: Any, padded: list[Any],
     columns: int, steps: int, learning_rate: float, pull: float, one: float, two: float,

@@ -5,14 +5,14 @@ For tables with many rows. The private part is `measure`; everything after it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
 
 from understudy.errors import InputError
-from understudy.methods.moments.cell_rows import CellRows, Cells
+from understudy.methods.moments.cell_rows import CODES, CellRows, Cells
 from understudy.methods.moments.evening import FEWEST, counts_of, evenly, moved
 from understudy.methods.moments.label_model import LabelModel, Triples, fit_label_model, halves, signs
 from understudy.methods.moments.luck import Luck
@@ -161,11 +161,11 @@ def measure(
     sizes = bins.sizes
     tables = plan.pairs.release_counts(rows.total(PairsLook(plan.pairs, bins, n_classes)), sizes, budget)
     if plan.parities is None:
-        rows.forget("codes")
+        rows.forget(CODES)
         return tables, None
     high = halves(np.diagonal(tables, axis1=1, axis2=2).sum(axis=0), sizes)
     counted = rows.total(ParitiesLook(plan.parities, bins, high, n_classes))
-    rows.forget("codes")
+    rows.forget(CODES)
     sums = plan.parities.release_sums(counted, len(sizes), budget)
     total = class_counts(tables, sizes, *plan.pairs.sigmas(len(sizes))).sum()
     return tables, Triples(sums, plan.parities.sigma(len(sizes)), high, float(total))
@@ -179,9 +179,13 @@ class PairsLook:
     bins: Bins
     n_classes: int
 
+    @property
+    def needs(self) -> tuple[Hashable, ...]:
+        return (CODES,)
+
     def __call__(self, rows: Cells) -> np.ndarray:
-        codes = rows.keep("codes", lambda: self.bins.encode(rows.cells))
-        return self.pairs.count(codes, self.bins.sizes, rows.classes, self.n_classes, rows.weights)
+        codes, classes = rows.coded(self.bins)
+        return self.pairs.count(codes, self.bins.sizes, classes, self.n_classes, rows.weights)
 
 
 @dataclass(frozen=True)
@@ -193,10 +197,14 @@ class ParitiesLook:
     high: np.ndarray
     n_classes: int
 
+    @property
+    def needs(self) -> tuple[Hashable, ...]:
+        return (CODES,)
+
     def __call__(self, rows: Cells) -> np.ndarray:
-        codes = rows.keep("codes", lambda: self.bins.encode(rows.cells))
+        codes, classes = rows.coded(self.bins)
         signed = signs(codes, self.bins.sizes, self.high)
-        return self.parities.add_up(signed, rows.classes, self.n_classes, rows.weights)
+        return self.parities.add_up(signed, classes, self.n_classes, rows.weights)
 
 
 def learn(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from understudy.errors import InputError
 from understudy.privacy import ABSENT
-from understudy.tables.coordinates import Coordinates, Described, Marginal, read_column, write_column
+from understudy.tables.coordinates import Coordinates, Described, Marginal, read_listed, write_column
 from understudy.tables.coordinates.among import places_among
 from understudy.tables.io import column_of
 
@@ -88,16 +88,17 @@ class Target:
 
         A row whose class was not found is in none: given one at random it would only blur those that were.
         """
+        return self.classes_of(np.zeros(0) if self.number is None else cells[:, self.number], frame)
+
+    def classes_of(self, value: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
+        """Touches private data: the same from the target's cells alone, at which nobody looks where its values are listed."""
         if self.column is None or not (self.listed or self.edges is not None):
-            return np.zeros(len(cells), dtype=np.int64)
+            return np.zeros(len(frame), dtype=np.int64)
         if self.edges is not None:
-            value = cells[:, self.number]
             inside = self.marginal.clip(np.where(np.isnan(value), self.edges[0], value))
             return np.where(np.isnan(value), ABSENT, places_among(self.edges, inside) - 1)
-        said = read_column(
-            column_of(frame, self.column.name), replace(self.column, nullable=True), np.random.default_rng(0)
-        )
-        return np.where(np.isnan(said), ABSENT, cells[:, self.number]).astype(np.int64)
+        said = read_listed(column_of(frame, self.column.name), self.column)
+        return np.where(np.isnan(said), ABSENT, said).astype(np.int64)
 
     def attach(self, frame: pd.DataFrame, classes: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
         """The rows with their class written into the target's column, and with the columns that are left empty."""

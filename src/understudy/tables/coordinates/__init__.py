@@ -1,7 +1,8 @@
 """Coordinates: what every column is and how it is spread, released once; rows are mapped to it and back."""
 
 from understudy.tables.coordinates.bins import Bins
-from understudy.tables.coordinates.chances import Chances, KeyedChances, RowChances
+from understudy.tables.coordinates.chances import Chances, KeyedChances, RowChances, pass_over
+from understudy.tables.coordinates.compact import coded_column, read_listed, smallest
 from understudy.tables.coordinates.coordinates import Coordinates, Ranked
 from understudy.tables.coordinates.declared import declared
 from understudy.tables.coordinates.described import Described
@@ -21,10 +22,14 @@ __all__ = [
     "Plan",
     "Ranked",
     "RowChances",
+    "coded_column",
     "declared",
     "known_columns",
+    "pass_over",
     "plan_at",
     "plan_within",
     "read_column",
+    "read_listed",
+    "smallest",
     "write_column",
 ]

@@ -37,15 +37,19 @@ class Bins:
     def encode(self, cells: np.ndarray) -> np.ndarray:
         """Codes (int32, rows x columns) of cells as `Coordinates.cells` gives them; as private as they are."""
         codes = np.empty(cells.shape, dtype=np.int32, order="F")
-        for place, (column, edges, size) in enumerate(zip(self.columns, self.edges, self.sizes, strict=True)):
-            values = cells[:, place]
-            missing = np.isnan(values)
-            some = bool(missing.any())
-            if edges is not None:
-                inside = column.marginal.clip(np.where(missing, edges[0], values) if some else values)
-                values = places_among(edges, inside) - 1
-            codes[:, place] = np.where(missing, size - 1, values) if some else values
+        for place in range(len(self.columns)):
+            codes[:, place] = self.encode_column(place, cells[:, place])
         return codes
+
+    def encode_column(self, place: int, values: np.ndarray) -> np.ndarray:
+        """The codes of one column's cells; as private as they are."""
+        column, edges = self.columns[place], self.edges[place]
+        missing = np.isnan(values)
+        some = bool(missing.any())
+        if edges is not None:
+            inside = column.marginal.clip(np.where(missing, edges[0], values) if some else values)
+            values = places_among(edges, inside) - 1
+        return np.where(missing, self.sizes[place] - 1, values) if some else values
 
     def decode(self, codes: np.ndarray, rng: np.random.Generator, ranks: np.ndarray | None = None) -> np.ndarray:
         """Cells drawn within the bins as the marginals are spread, NaN where the value is missing; with `ranks` those of such ranks."""

@@ -7,7 +7,7 @@ that makes no sense is text, and one that does not fit the column's kind is miss
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import cast
 
 import numpy as np
@@ -33,6 +33,7 @@ from understudy.tables.forms import DURATION_FORMS, MOMENT_FORMS, duration_text,
 FARTHEST = 2.0**62
 # Moments outside the years 1800 to 2199 count as the first or the last second of them.
 FIRST_SECOND, LAST_SECOND = -5364662400, 7258118399
+_FEW_LEVELS = 1 << 10
 # How every cell that could be a moment or a duration begins.
 _TIMED = r"\d{1,4}[-/.]\d|-?\d+:\d|-?\d+ day|-?P[\dT]"
 
@@ -120,8 +121,10 @@ def factorise(series: pd.Series) -> tuple[np.ndarray, Distinct]:
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         # Two levels may be one as text; the last entry is where the code of a missing cell, -1, points to.
-        levels, found = pd.factorize(_texts(pd.Series(series.cat.categories)))
-        return np.append(levels, -1)[series.cat.codes.to_numpy()], _of_text(pd.Series(found))
+        known = series.cat.categories
+        few = len(known) <= _FEW_LEVELS and all(isinstance(level, str) for level in known)
+        levels, distinct = _of_words(tuple(known)) if few else _of_levels(pd.Series(known))
+        return levels[series.cat.codes.to_numpy()], distinct
     if has_numbers(dtype):
         values, missing = typed_numbers(series)
         places, found = pd.factorize(np.where(missing, np.nan, values))
@@ -130,6 +133,18 @@ def factorise(series: pd.Series) -> tuple[np.ndarray, Distinct]:
         refuse_type(series)
     places, found = pd.factorize(_texts(series))
     return places, _of_text(pd.Series(found))
+
+
+def _of_levels(levels: pd.Series) -> tuple[np.ndarray, Distinct]:
+    """Private. The place of each level among those that differ as text, -1 at the end for a missing cell; and these."""
+    places, found = pd.factorize(_texts(levels))
+    return np.append(places, -1), _of_text(pd.Series(found))
+
+
+@lru_cache(maxsize=64)
+def _of_words(levels: tuple[str, ...]) -> tuple[np.ndarray, Distinct]:
+    """Private. The same, kept in memory: the batches of a file have the same few levels, and to parse them takes longer than to count."""
+    return _of_levels(pd.Series(levels, dtype="str"))
 
 
 def has_numbers(dtype: object) -> bool:

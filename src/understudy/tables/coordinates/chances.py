@@ -39,6 +39,10 @@ class RowChances:
         assert len(drawn) == size, "one draw for each row that is present, or rows would share their draws"
         return drawn
 
+    def skip(self) -> None:
+        """Pass over a draw for each row that nobody needs."""
+        self._pass(self.before + len(self.present) + self.after)
+
     def _pass(self, rows: int) -> None:
         if rows:
             cast(np.random.PCG64, self.rng.bit_generator).advance(rows)
@@ -56,6 +60,14 @@ class KeyedChances:
         assert len(self.keys) == size, "one draw for each row, or rows would share their draws"
         turn = np.random.SeedSequence([self.seed, next(self._turns)]).generate_state(1, np.uint64)[0]
         return (mixed(self.keys ^ turn) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def pass_over(chances: Chances, size: int) -> None:
+    """Leave the draws of so many rows unused: those that come next are what they would have been."""
+    if isinstance(chances, RowChances):
+        chances.skip()
+    else:
+        chances.random(size)
 
 
 def mixed(keys: np.ndarray) -> np.ndarray:

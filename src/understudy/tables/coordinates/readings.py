@@ -147,6 +147,14 @@ def clock_readings(seconds: np.ndarray, readings: tuple[int, ...]) -> np.ndarray
 
 def _on_grid(numbers: np.ndarray, step: float, precision: type[np.floating]) -> np.ndarray:
     """Whether a number is a grid's value to within a few of its last places."""
-    nearest = from_index(to_index(numbers, step), step)
-    last_place = np.spacing(np.abs(numbers).astype(precision)).astype(np.float64)
-    return np.abs(numbers - nearest) <= 4 * last_place
+    size = np.abs(numbers)
+    off = np.abs(numbers - from_index(to_index(numbers, step), step))
+    # A last place is no more than this; few numbers that are not on the grid are so near to it, and only those are looked at closely.
+    limit = np.finfo(precision)
+    size *= 5 * float(limit.eps)
+    size += float(limit.tiny)
+    found = off <= size
+    near = np.flatnonzero(found)
+    last_place = np.spacing(np.abs(numbers[near]).astype(precision)).astype(np.float64)
+    found[near] = off[near] <= 4 * last_place
+    return found

@@ -79,6 +79,7 @@ def _looks(counted: Tallies, known: Sequence[Known], plan: Plan, gate: Gate) -> 
             noisy = gate(counted.counts({place: looks[place] for place in group}), sigma)
             for place, part in zip(group, noisy, strict=True):
                 looks[place].take(part, sigma)
+    counted.forget()
     return [look.described() for look in looks]
 
 

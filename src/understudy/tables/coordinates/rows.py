@@ -7,7 +7,7 @@ import pandas as pd
 from pandas.api import types
 
 from understudy.tables.coordinates.cells import factorise, typed_numbers
-from understudy.tables.coordinates.chances import Chances
+from understudy.tables.coordinates.chances import Chances, pass_over
 from understudy.tables.coordinates.described import Described
 from understudy.tables.coordinates.readings import from_index, to_index
 from understudy.tables.coordinates.tally import codes_of
@@ -35,10 +35,12 @@ def read_column(series: pd.Series, column: Described, chances: Chances) -> np.nd
         places = np.append(codes, np.nan)[cells]
     if column.nullable:
         return places
-    # Drawn for every row, needed or not: which rows need it must not move the draws of the others.
-    drawn, missing = chances.random(len(places)), np.isnan(places)
+    # There is a draw for every row, needed or not: which rows need it must not move the draws of the others.
+    missing = np.isnan(places)
     if missing.any():
-        places[missing] = draw(column, drawn[missing])
+        places[missing] = draw(column, chances.random(len(places))[missing])
+    else:
+        pass_over(chances, len(places))
     return places
 
 
@@ -92,8 +94,7 @@ def _places(series: pd.Series, column: Described) -> np.ndarray:
         numbers = np.append(distinct.as_kind(column.kind, column.format), np.nan)[cells]
         missing = np.isnan(numbers)
     places = to_index(numbers, column.step) if column.kind == "number" else np.floor(numbers / column.step)
-    # A copy, where the places are the numbers of the frame itself.
-    return np.where(missing, np.nan, places)
+    return np.where(missing, np.nan, places) if missing.any() else places
 
 
 def _masked(data: np.ndarray, missing: np.ndarray, dtype: str) -> object:

@@ -7,7 +7,7 @@ other, and of each share those are kept that more than one record holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -22,7 +22,7 @@ from understudy.tables.coordinates.cells import has_numbers
 from understudy.tables.coordinates.known import Known
 from understudy.tables.coordinates.looks import Look, OpenLook, TargetLook
 from understudy.tables.coordinates.readings import COUNT
-from understudy.tables.coordinates.tally import ReadingsOnly, Tally, tally
+from understudy.tables.coordinates.tally import ReadingsOnly, Tally, numbers_of, tally, tally_of
 from understudy.tables.io import column_of
 
 # Shares of the values that are counted one after the other, where all of them are too many; four times as many if these are.
@@ -30,6 +30,8 @@ _SHARES = 4
 # A column is taken to have too many different numbers where nearly all of so many do differ.
 _SAMPLE, _DIFFER = 4096, 0.9
 _Made = TypeVar("_Made")
+NUMBERS = "numbers"
+"""With the name of a column: the name by which its numbers are kept from one look to the next."""
 
 
 @dataclass
@@ -67,6 +69,10 @@ class Tallies:
             found |= self.rows.total(NextPass(names, again, self.grid), list(names.values()))
         return [found[place] for place in looks]
 
+    def forget(self) -> None:
+        """Let go of what was kept for the next counts."""
+        self.rows.forget(*((NUMBERS, name) for name in self.names))
+
     def _open(self, place: int) -> Tally:
         """Private. The cells of a column that more than one record holds, however many different ones there are."""
         shares = _SHARES
@@ -98,6 +104,10 @@ class FirstPass:
     asked: tuple[bool, ...]
     grid: int
 
+    @property
+    def makes(self) -> tuple[Hashable, ...]:
+        return tuple((NUMBERS, name) for name in self.names)
+
     def __call__(self, batch: Batch) -> list[Tally | ReadingsOnly]:
         check_weights(batch.weights, len(batch), self.grid)
         return _mapped(lambda place: self._column(batch, place), range(len(self.names)), batch)
@@ -107,11 +117,10 @@ class FirstPass:
         if not _many(series):
             return tally(series, batch.weights, self.grid)
         # For a few looks so many need not be told apart.
-        return ReadingsOnly(
-            tally(series, batch.weights, self.grid, apart=False).readings()
-            if self.asked[place]
-            else np.zeros(COUNT, np.int64)
-        )
+        if not (self.asked[place] or batch.passes_on):
+            return ReadingsOnly(np.zeros(COUNT, np.int64))
+        every = _scattered(batch, self.names[place], self.grid)
+        return ReadingsOnly(every.readings() if self.asked[place] else np.zeros(COUNT, np.int64))
 
 
 def _many(series: pd.Series) -> bool:
@@ -130,10 +139,17 @@ class NextPass:
     looks: Mapping[int, Look]
     grid: int
 
+    @property
+    def makes(self) -> tuple[Hashable, ...]:
+        return tuple((NUMBERS, name) for name in self.names.values())
+
+    @property
+    def needs(self) -> tuple[Hashable, ...]:
+        return self.makes
+
     def __call__(self, batch: Batch) -> dict[int, np.ndarray]:
         def counts(place: int) -> np.ndarray:
-            series = column_of(batch.frame, self.names[place])
-            return self.looks[place].counts(tally(series, batch.weights, self.grid, apart=False))
+            return self.looks[place].counts(_scattered(batch, self.names[place], self.grid))
 
         return dict(zip(self.looks, _mapped(counts, list(self.looks), batch), strict=True))
 
@@ -149,6 +165,16 @@ class OneShare:
 
     def __call__(self, batch: Batch) -> Tally | ReadingsOnly:
         return tally(column_of(batch.frame, self.name), batch.weights, self.grid).in_share(self.share, self.shares)
+
+
+def _scattered(batch: Batch, name: str, grid: int) -> Tally:
+    """Private. A column's cells, not told apart: for one look."""
+    kept = (NUMBERS, name)
+    if kept not in batch.kept:
+        series = column_of(batch.frame, name)
+        if batch.weights is not None or not has_numbers(series.dtype):
+            return tally(series, batch.weights, grid, apart=False)
+    return tally_of(*batch.pass_on(kept, lambda: numbers_of(column_of(batch.frame, name))))
 
 
 def _mapped(function: Callable[[int], _Made], places: Sequence[int], batch: Batch) -> list[_Made]:

@@ -210,6 +210,19 @@ def tally(series: pd.Series, weights: np.ndarray | None = None, grid: int = 1, *
     return Tally(distinct, counts[1:], int(counts[0]), grid)
 
 
+def numbers_of(series: pd.Series) -> tuple[np.ndarray, int, object]:
+    """Private. The numbers of a column of such a type, how many are missing, and the type."""
+    values, missing = typed_numbers(series)
+    absent = int(missing.sum())
+    return (values[~missing] if absent else values), absent, series.dtype
+
+
+def tally_of(numbers: np.ndarray, absent: int, dtype: object) -> Tally:
+    """Private. Rows whose numbers need not be told apart, each counted once."""
+    ones = np.broadcast_to(np.int64(1), len(numbers))
+    return Tally(typed_distinct(numbers + 0.0, dtype), ones, absent, apart=False)
+
+
 def codes_of(distinct: Distinct, labels: list[Category]) -> np.ndarray:
     """The place of each distinct cell among the labels, -1 where it is none of them."""
     if distinct.labels is not None and not _all_numbers(labels):

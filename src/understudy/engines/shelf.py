@@ -1,0 +1,127 @@
+"""What one pass makes of the rows and later passes need again: kept in memory up to a bound, then in a private folder.
+
+Numbers as they were decoded, rows as codes: to read them is a fraction of what reading the table again would cost. Nothing else
+depends on it. What finds no room, on a disk that has little, is made again from the rows, and the sums are the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+IN_MEMORY = 1 << 28
+"""Bytes that are kept in memory."""
+
+
+@dataclass(frozen=True)
+class _File:
+    """Arrays in a file, one after the other; None stands for them among the small things beside them."""
+
+    path: Path
+    size: int
+    beside: tuple[Any, ...]
+
+    @classmethod
+    def write(cls, path: Path, made: tuple[Any, ...], size: int) -> _File:
+        with path.open("wb") as file:
+            for one in made:
+                if isinstance(one, np.ndarray):
+                    np.save(file, one, allow_pickle=False)
+        return cls(path, size, tuple(None if isinstance(one, np.ndarray) else one for one in made))
+
+    def read(self) -> tuple[Any, ...]:
+        with self.path.open("rb") as file:
+            return tuple(np.load(file, allow_pickle=False) if one is None else one for one in self.beside)
+
+
+@dataclass
+class Shelf:
+    """Private: by part, batch and name a tuple of arrays and of small things beside them, none of which is None."""
+
+    in_memory: int = IN_MEMORY
+    _held: int = 0
+    _written: int = 0
+    _room: int = 0
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+    _found: dict[tuple[int, int, Hashable], tuple[Any, ...] | _File] = field(default_factory=dict)
+    _batches: dict[int, int] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def put(self, part: int, batch: int, name: Hashable, made: tuple[Any, ...]) -> None:
+        """Keep what was made of a batch, if there is room."""
+        key, size = (part, batch, name), _size(made)
+        with self._lock:
+            if key in self._found:
+                return
+            if self._held + size <= self.in_memory:
+                self._held += size
+                self._found[key] = made
+                return
+            folder = self._open()
+            if self._written + size > self._room:
+                return
+            self._written += size
+            path = folder / f"{part}-{batch}-{len(self._found)}-{self._written}"
+        try:
+            file = _File.write(path, made, size)
+        except OSError:  # the disk is full: what was kept so far serves
+            path.unlink(missing_ok=True)
+            self._room = 0
+            return
+        with self._lock:
+            self._found[key] = file
+
+    def whole(self, part: int, batches: int) -> None:
+        """A part was read to its end, in so many batches."""
+        self._batches[part] = batches
+
+    def kept(self, part: int, names: Sequence[Hashable]) -> Iterator[dict[Hashable, Any]] | None:
+        """By name what was kept of each batch of a part, read as it is asked for; None if there is not all of it."""
+        with self._lock:
+            number = self._batches.get(part, 0)
+            there = all((part, batch, name) in self._found for batch in range(number) for name in names)
+        if not (names and number and there):
+            return None
+        return ({name: self._get(part, batch, name) for name in names} for batch in range(number))
+
+    def forget(self, *names: Hashable) -> None:
+        """Let go of what is kept by these names."""
+        for key in [key for key in self._found if key[2] in names]:
+            gone = self._found.pop(key)
+            if isinstance(gone, _File):
+                gone.path.unlink(missing_ok=True)
+                self._written -= gone.size
+            else:
+                self._held -= _size(gone)
+
+    def close(self) -> None:
+        """Remove all of it."""
+        self._found.clear()
+        self._batches.clear()
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def _get(self, part: int, batch: int, name: Hashable) -> tuple[Any, ...]:
+        found = self._found[part, batch, name]
+        return found.read() if isinstance(found, _File) else found
+
+    def _open(self) -> Path:
+        """A folder that nobody else may open; half of what its disk has free may be filled."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(
+                prefix="understudy-", suffix=".private", ignore_cleanup_errors=True
+            )
+            self._room = shutil.disk_usage(self._folder.name).free // 2
+        return Path(self._folder.name)
+
+
+def _size(made: tuple[Any, ...]) -> int:
+    return sum(one.nbytes for one in made if isinstance(one, np.ndarray))

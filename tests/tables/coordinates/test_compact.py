@@ -1,0 +1,78 @@
+"""Codes of whole columns are those of their cells one by one, with the same draws, whatever type a column has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from understudy.privacy import Budget
+from understudy.tables.coordinates import Bins, Coordinates, RowChances, coded_column, compact
+from understudy.tables.io import column_of
+
+ROWS = 6000
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    here = rng.normal(size=ROWS)
+    day = np.datetime64("2015-01-01", "s") + (rng.integers(0, 900, ROWS) * 86_400).astype("timedelta64[s]")
+    text = pd.Series(rng.choice(["north", "south", "east"], ROWS), dtype="str")
+    return pd.DataFrame(
+        {
+            "free": here,
+            "short": np.clip(40 + 20 * here, -100, 99).astype(np.int8),
+            "large": (np.exp(here / 3 + 6) // 10 * 10).astype(np.int64),
+            "far": rng.choice([-(2**62), 0, 2**62], ROWS),
+            "unsigned": rng.integers(0, 9, ROWS).astype(np.uint64),
+            "word": text.astype("category"),
+            "hole": text.where(rng.random(ROWS) > 0.2).astype("category"),
+            "number": pd.Series(rng.choice([1.0, 2.5, 7.0], ROWS)).astype("category"),
+            "text": text,
+            "day": day,
+            "moment": day + rng.integers(0, 999, ROWS).astype("timedelta64[s]"),
+            "gone": pd.Series(day).where(rng.random(ROWS) > 0.1),
+            "yes": rng.random(ROWS) < 0.3,
+            "perhaps": pd.array(rng.random(ROWS) < 0.3, dtype="boolean"),
+            "whole": pd.array(rng.integers(0, 50, ROWS), dtype="Int64"),
+        }
+    )
+
+
+FRAME = table()
+FOUND = Coordinates.release(FRAME, None, Budget(20.0, 1e-5, unsafe_noise_seed=0))
+
+
+def chances() -> RowChances:
+    return RowChances(np.random.default_rng(1), np.ones(ROWS, dtype=bool), before=3, after=5)
+
+
+@pytest.mark.parametrize("nullable", [True, False])
+def test_codes_of_columns_are_those_of_their_cells(nullable: bool) -> None:
+    """With holes, with values that were not found, and where what is missing is drawn: the draws of all rows stay in their places."""
+    frame = FRAME.assign(word=FRAME["word"].cat.add_categories(["west"]))
+    frame.loc[:9, "word"] = "west"
+    frame.loc[3, "perhaps"] = pd.NA
+    columns = tuple(replace(column, nullable=nullable, other=False) for column in FOUND)
+    bins = Bins(columns, 12)
+    one, other = chances(), chances()
+    expected = bins.encode(replace(FOUND, columns=columns).cells(frame, one))
+    for place, column in enumerate(columns):
+        codes = coded_column(column_of(frame, column.name), bins, place, other)
+        assert codes.dtype == np.uint8
+        np.testing.assert_array_equal(codes, expected[:, place], err_msg=column.name)
+
+
+def test_few_cells_stand_for_all_rows() -> None:
+    few: dict[str, Any] = {name: compact.few_cells(column_of(FRAME, name)) for name in FRAME}
+    none = {name for name, found in few.items() if found is None}
+    assert none == {"free", "far", "text", "moment", "gone", "yes", "whole"}
+    for name, found in few.items():
+        if found is not None:
+            rows, cells = found
+            assert cells.dtype == column_of(FRAME, name).dtype
+            again = cells.take(np.where(rows < 0, len(cells) - 1, rows)).reset_index(drop=True)
+            pd.testing.assert_series_equal(again, column_of(FRAME, name), check_names=False)
