@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from understudy.engines.adding import Threads, Told
+from understudy.engines.parts import StandIn
 from understudy.engines.sources import RowSource
 from understudy.errors import InputError
 from understudy.tables.batches import added
@@ -65,7 +66,7 @@ class OnDask:
             part = getattr(task, "part", None)
             if isinstance(part, DaskPart):
                 rows = self.client.compute(part.delayed)
-                futures.append(self.client.submit(_of_rows, replace(task, part=Stand(part.rows)), rows, pure=False))
+                futures.append(self.client.submit(_of_rows, replace(task, part=StandIn(part.rows)), rows, pure=False))
             else:
                 futures.append(self.client.submit(_run, task, pure=False))
         return futures
@@ -75,19 +76,6 @@ class OnDask:
 
         for done, _ in enumerate(as_completed(list(futures)), start=1):
             tell(done, len(futures))
-
-
-@dataclass(frozen=True)
-class Stand:
-    """In the place of a part whose rows come by another way."""
-
-    rows: int
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        raise NotImplementedError
-
-    def never_missing(self) -> set[str]:
-        return set()
 
 
 def _run(task: Callable[[], Any]) -> Any:

@@ -39,13 +39,21 @@ class SklearnTeachers:
     features_: int | None = field(default=None, init=False, repr=False)
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, shards: Shards, *, seed: int = 0, present: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        shards: Shards,
+        *,
+        seed: int = 0,
+        present: ArrayLike | None = None,
+        first: int = 0,
     ) -> SklearnTeachers:
         """Touches private data: fit every teacher on its own shard and on nothing else.
 
         `seed` drives the classifiers' own randomness (every `random_state` they have), one stream a teacher. Missing
         values are the estimator's affair: some classifiers take them. A row that is not `present` is blank: nobody
-        learns from it, and a teacher that is left without rows votes for the first class.
+        learns from it, and a teacher that is left without rows votes for the first class. `first` is the number of the first
+        of these teachers, where they are some of a larger ensemble.
         """
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise InputError(
@@ -54,7 +62,7 @@ class SklearnTeachers:
         rows = inputs.matrix(X, "X", finite=False)
         labels = inputs.codes(y, self.classes)
         inputs.fits(len(rows), len(labels), shards)
-        streams = np.random.SeedSequence(seed).generate_state(shards.teachers)
+        streams = np.random.SeedSequence(seed).generate_state(first + shards.teachers)[first:]
         there = np.ones(len(rows), dtype=bool) if present is None else np.asarray(present, dtype=bool)
         held = (mine[there[mine]] for mine in map(shards.of, range(shards.teachers)))
         # What a classifier warns of hangs on the rows of its shard, and would be seen by whoever sees the screen.
