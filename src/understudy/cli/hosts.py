@@ -43,19 +43,15 @@ class Meeting:
     def together(self, out: Path) -> Together:
         from rich.console import Console
 
-        from understudy.learn.processes import Processes
         from understudy.methods.together import Together
 
-        processes = (
-            Processes() if self.coordinator is None else Processes.join(self.coordinator, self.number, self.hosts)
-        )
         console = Console(stderr=True)
 
         def tell(done: int, of: int) -> None:
-            if processes.first:
+            if not self.number:
                 console.print(f"{done} of {of} blocks of teachers have voted", highlight=False)
 
-        return Together(out.with_name(out.name + ".private"), processes, tell)
+        return Together.meet(out.with_name(out.name + ".private"), self.coordinator, self.number, self.hosts, tell)
 
 
 def read_meeting(coordinator: str | None, hosts: int | None, number: int | None) -> Meeting | None:

@@ -35,6 +35,18 @@ class Together:
     processes: Processes = ALONE
     tell: Callable[[int, int], None] | None = None
 
+    @classmethod
+    def meet(
+        cls,
+        folder: Path,
+        coordinator: str | None,
+        number: int,
+        count: int,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> Together:
+        """Meet the other processes at the coordinator; without one there are none."""
+        return cls(folder, ALONE if coordinator is None else Processes.join(coordinator, number, count), tell)
+
     @property
     def votes_folder(self) -> Path:
         return self.folder.with_name(self.folder.name.removesuffix(".private") + ".votes.private")
