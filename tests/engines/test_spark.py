@@ -55,7 +55,7 @@ def test_the_integers_at_the_gate_are_those_of_one_frame(frame: Any) -> None:
         assert isinstance(source.adder, OnSpark)
         assert len(source.parts) > 8  # sums are added up on the way
         assert source.rows == len(FRAME)
-        assert source.types.dtypes.to_dict() == whole.dtypes.to_dict()
+        assert list(source.types.columns) == list(whole.columns)
         found = at_the_gate(parted(source))
     for one, other in zip(found, at_the_gate(held(whole)), strict=True):
         assert one.dtype == other.dtype == np.int64
@@ -70,16 +70,18 @@ def test_a_spark_frame_is_a_table(frame: Any) -> None:
 def test_persons_are_put_together(spark: Any) -> None:
     rng = np.random.default_rng(1)
     who = rng.integers(0, 60, 300)
-    table = pd.DataFrame({"who": who, "x.y": rng.integers(0, 7, 300), "class": who % 2})
+    table = pd.DataFrame({"who": who, "x y": rng.integers(0, 7, 300), "class": who % 2})
     rows = [tuple(map(int, row)) for row in table.itertuples(index=False)]
-    frame = spark.createDataFrame(rows, "who long, `x.y` long, class long").repartition(3).persist()
+    frame = spark.createDataFrame(rows, "who long, `x y` long, class long").repartition(3).persist()
     whole = private_frame(frame.toArrow(), "the frame")
     more: dict[str, Any] = {"person": "who", "rows_per_person": 5}
     same(fit(frame, **more), fit(whole, **more))
     assert frame.is_cached  # whoever told Spark to keep it tells it when to let go
 
 
-def test_a_frame_without_rows_is_refused(spark: Any) -> None:
+def test_a_frame_without_rows_or_with_a_name_that_spark_cannot_take_is_refused(spark: Any) -> None:
+    with pytest.raises(InputError, match="no name with a dot"):
+        open_source(spark.createDataFrame([(1,)], "`x.y` long"))
     with pytest.raises(InputError, match="the Spark frame has no rows"):
         open_source(spark.createDataFrame([], "x long"))
 

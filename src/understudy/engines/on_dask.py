@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -120,12 +121,20 @@ def dask_source(frame: Any, client: Any = None) -> RowSource:
 
 
 def cluster(address: str) -> OnDask:
-    """The cluster whose scheduler is at this address, such as tcp://host:8786."""
+    """The cluster whose scheduler is at this address, such as tcp://host:8786, or wrote this file, such as scheduler.json."""
     try:
         from distributed import Client
     except ImportError:
         raise InputError("Dask is not installed: pip install 'understudy[dask]'") from None
+    if address.endswith(".json"):
+        if not Path(address).is_file():
+            raise InputError(
+                f"there is no {address}: `dask scheduler --scheduler-file {address}` writes it. Nothing was spent."
+            )
+        where = {"scheduler_file": address}
+    else:
+        where = {"address": address}
     try:
-        return OnDask(Client(address, timeout="10s"))
+        return OnDask(Client(**where, timeout="10s"))
     except (OSError, ValueError) as error:
         raise InputError(f"no Dask scheduler answers at {address}: {error}. Nothing was spent.") from None

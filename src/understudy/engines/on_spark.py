@@ -88,6 +88,10 @@ class SparkSource(RowSource):
 
 def spark_source(frame: Any) -> RowSource:
     """Private. A Spark frame: its partitions are the parts, and the cluster that has them adds them up."""
+    if dotted := [name for name in frame.columns if "." in name]:
+        raise InputError(
+            f"{_WHERE} has a column {dotted[0]!r}, and Spark's mapInArrow takes no name with a dot: name it otherwise."
+        )
     kept = frame.is_cached
     if not kept:
         frame = frame.persist()
