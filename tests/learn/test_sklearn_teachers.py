@@ -157,10 +157,10 @@ def test_queries_with_other_columns() -> None:
 class Warns(DecisionTreeClassifier):
     """Says where it learnt, and warns of its rows."""
 
-    def fit(self, X: Any, y: Any, **more: Any) -> Any:
+    def fit(self, X: Any, y: Any, *more: Any, **named: Any) -> Any:
         warnings.warn(f"private: {len(X)} rows", UserWarning, stacklevel=1)
         self.process_ = os.getpid()
-        return super().fit(X, y, **more)
+        return super().fit(X, y, *more, **named)
 
 
 def test_teachers_on_a_cluster_are_those_of_one_process(capfd: pytest.CaptureFixture[str]) -> None:

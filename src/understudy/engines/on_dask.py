@@ -131,7 +131,7 @@ def cluster(address: str) -> OnDask:
             raise InputError(
                 f"there is no {address}: `dask scheduler --scheduler-file {address}` writes it. Nothing was spent."
             )
-        where = {"scheduler_file": address}
+        where: dict[str, Any] = {"scheduler_file": address}
     else:
         where = {"address": address}
     try:

@@ -127,7 +127,7 @@ def _columns(frame: Any, names: Sequence[str]) -> Any:
 
 
 def _partition() -> int:
-    from pyspark import TaskContext
+    from pyspark import TaskContext  # pyright: ignore[reportMissingImports]
 
     here = TaskContext.get()
     assert here is not None
