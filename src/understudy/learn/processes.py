@@ -8,6 +8,10 @@ never sees another. Vote counts are summed across processes, and nothing else cr
 # ruff: noqa: F722 (axis names of array annotations)
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import jax
@@ -54,7 +58,8 @@ class Processes:
         except (RuntimeError, ValueError) as error:
             raise InputError(f"{count} processes did not meet at {coordinator}: {error}. Nothing was spent.") from None
         joined = cls(number, count)
-        joined.gather(np.zeros(1, np.uint8))  # connected now, they notice at once when one of them ends
+        with _remarks_aside():
+            joined.gather(np.zeros(1, np.uint8))  # connected now, they notice at once when one of them ends
         return joined
 
     @property
@@ -75,6 +80,19 @@ class Processes:
                 f"another process of this run has ended (process {self.number} of {self.count} lost touch: {error}). Start the "
                 "same command again everywhere, with as many processes as you like: finished blocks of teachers are kept."
             ) from None
+
+
+@contextmanager
+def _remarks_aside() -> Generator[None]:
+    """What a library says on standard output goes where errors go: the output of a command may be read by a program."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 ALONE = Processes()
