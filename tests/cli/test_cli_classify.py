@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 from patients import FEATURES, cli, edit, files, result, table  # pyright: ignore[reportMissingImports]
 
+from understudy.cli import main
+from understudy.cli.hosts import Meeting, read_meeting
 from understudy.errors import UnderstudyWarning
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import Column, Schema
@@ -499,3 +501,32 @@ def test_a_dry_run_says_what_a_fit_takes_and_does_nothing(capsys: pytest.Capture
     assert told["bytes"] > 0
     assert files() == before
     assert not book().entries("patients")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--hosts", "2"], "need the --coordinator"),
+        (["--coordinator", "here:1"], "how many processes are there"),
+        (["--coordinator", "here", "--hosts", "2", "--host-number", "0"], "must be HOST:PORT"),
+        (["--coordinator", "here:1", "--hosts", "2", "--host-number", "2"], "between 0 and 1"),
+        (["--teacher", "parrot"], "must be one of logistic"),
+    ],
+)
+def test_several_hosts_are_said_wholly_or_refused(
+    options: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    arguments = ["classify", "rows.csv", "--target", "ill", "--public", "public.csv", "--out", "release", *options]
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code
+    assert said in " ".join("".join(capsys.readouterr()).split())
+
+
+def test_a_launcher_says_which_process_this_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_NTASKS", "4")
+    monkeypatch.setenv("SLURM_PROCID", "3")
+    assert read_meeting(None, None, None) is None  # a job of SLURM's is not several hosts unless somebody says so
+    assert read_meeting("node0:1234", None, None) == Meeting("node0:1234", 4, 3)

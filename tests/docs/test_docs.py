@@ -12,7 +12,8 @@ A block that cannot be run here (it makes an environment, needs a GPU, or takes 
 `understudy` and `python -m benchmarks` commands, and those in running text, must exist with the options that are shown.
 
 The blocks of a page run one after another in an empty folder that holds docs/examples. Commands are `understudy ...` and
-`python FILE`.
+`python FILE`. With `&` at the end an `understudy ...` or `dask ...` is a process of its own; `wait` is for those of `understudy`, which must
+end well, and `kill %1 %2` ends the first and the second of the page.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ import re
 import runpy
 import shlex
 import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,6 +121,40 @@ def run(command: str) -> int:
     return 0
 
 
+class Jobs(list[subprocess.Popen[bytes]]):
+    """The processes that a page has started in the background."""
+
+    def __enter__(self) -> Jobs:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for job in self:
+            job.terminate()
+        for job in self:
+            job.wait()
+
+    def run(self, command: str) -> int | None:
+        """The exit status, where a command is about processes in the background; None for all others."""
+        words = shlex.split(command, comments=True)
+        if words[0] == "wait":
+            return max((job.wait() for job in self if "dask" not in job.args), default=0)  # type: ignore[operator]
+        if words[0] == "kill":
+            for word in words[1:]:
+                self[int(word.removeprefix("%")) - 1].terminate()
+                self[int(word.removeprefix("%")) - 1].wait()
+            return 0
+        if words[-1] != "&":
+            return None
+        program = {"dask": ["-m", "dask"], "understudy": ["-c", "from understudy.cli import main; main()"]}[words[0]]
+        environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+        self.append(subprocess.Popen([sys.executable, *program, *words[1:-1]], env=environment))
+        if words[:2] == ["dask", "scheduler"]:  # whoever types waits for its first words, however busy the machine is
+            file = Path(words[words.index("--scheduler-file") + 1])
+            while not file.exists() and self[-1].poll() is None:
+                time.sleep(0.05)
+        return 0
+
+
 def assert_shown(shown: list[str], output: str) -> None:
     lines = iter(line.strip() for line in output.splitlines())
     for wanted in shown:
@@ -137,6 +175,12 @@ def test_page_runs(
     shutil.copytree(ROOT / "docs" / "examples", tmp_path / "docs" / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
+    with Jobs() as jobs:
+        run_page(page, jobs, capfd)
+    assert os.listdir(tmp_path)
+
+
+def run_page(page: Path, jobs: Jobs, capfd: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
@@ -151,12 +195,12 @@ def test_page_runs(
         for command, shown in steps(block):
             capfd.readouterr()
             with threadpool_limits(1):  # small fits on a shared machine: threads would wait for each other
-                code = run(command)
+                code = jobs.run(command)
+                code = run(command) if code is None else code
             output = "".join(capfd.readouterr())
             refused = bool(shown) and shown[0].startswith("error:")
             assert (code != 0) == refused, f"{where}: `{command}` ended with {code}\n{output}"
             assert_shown(shown, output)
-    assert os.listdir(tmp_path)
 
 
 def test_important_pages_are_tested() -> None:

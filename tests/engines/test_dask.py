@@ -57,3 +57,5 @@ def test_a_dask_dataframe_is_a_table(client: Any) -> None:
 def test_a_scheduler_that_is_not_there_is_said() -> None:
     with pytest.raises(InputError, match="no Dask scheduler answers"):
         cluster("nowhere")
+    with pytest.raises(InputError, match=r"there is no nowhere\.json"):
+        cluster("nowhere.json")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -149,3 +152,29 @@ def test_shards_of_another_table() -> None:
 def test_queries_with_other_columns() -> None:
     with pytest.raises(InputError, match="has 3 columns, but the teachers learnt from 4"):
         _fitted(LogisticRegression()).votes(np.zeros((1, 3)))
+
+
+class Warns(DecisionTreeClassifier):
+    """Says where it learnt, and warns of its rows."""
+
+    def fit(self, X: Any, y: Any, *more: Any, **named: Any) -> Any:
+        warnings.warn(f"private: {len(X)} rows", UserWarning, stacklevel=1)
+        self.process_ = os.getpid()
+        return super().fit(X, y, *more, **named)
+
+
+def test_teachers_on_a_cluster_are_those_of_one_process(capfd: pytest.CaptureFixture[str]) -> None:
+    distributed = pytest.importorskip("distributed")
+    X, y = _table()
+    dealt = shards(ROWS, TEACHERS, seed=0)
+    settings = {"n_workers": 2, "threads_per_worker": 2, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**settings) as workers, distributed.Client(workers):
+        for estimator in (Warns(), make_pipeline(StandardScaler(), LogisticRegression())):
+            here = SklearnTeachers(estimator, CLASSES).fit(X, y, dealt, seed=3)
+            with joblib.parallel_config(backend="dask"):
+                there = SklearnTeachers(estimator, CLASSES).fit(X, y, dealt, seed=3)
+                np.testing.assert_array_equal(there.votes(X), here.votes(X))
+            np.testing.assert_array_equal(there.predictions(X), here.predictions(X))
+            assert there.teachers_ is not None
+            assert os.getpid() not in {getattr(teacher, "process_", None) for teacher in there.teachers_}
+    assert "private" not in "".join(capfd.readouterr())

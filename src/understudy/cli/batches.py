@@ -25,7 +25,8 @@ OutOfCoreOption = Annotated[
 DaskOption = Annotated[
     str | None,
     typer.Option(
-        "--dask", help="The scheduler of a Dask cluster, as tcp://host:8786, whose workers read the table in batches."
+        "--dask",
+        help="The scheduler of a Dask cluster, as tcp://host:8786 or its file.json, whose workers read the table in batches.",
     ),
 ]
 

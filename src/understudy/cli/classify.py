@@ -10,6 +10,7 @@ import typer
 
 from understudy.cli.app import Json, app, print_json, print_table
 from understudy.cli.classify_images import METHODS, classify_images, predict_images, refuse_for_images
+from understudy.cli.hosts import CoordinatorOption, HostNumberOption, HostsOption, Meeting, read_meeting
 from understudy.cli.images import AboutImages, is_images, read_images, refuse_about_images
 from understudy.cli.options import (
     DATA_HELP,
@@ -33,6 +34,8 @@ from understudy.cli.options import (
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
 from understudy.errors import InputError
+
+TEACHERS = ("logistic", "network", "experts")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +69,9 @@ def classify(
     queries: Annotated[
         int | None, typer.Option(help="How many labels to ask for; chosen from the budget if left out.")
     ] = None,
+    teacher: Annotated[
+        str, typer.Option(help="What a teacher is: logistic, network (all of them one array of JAX) or experts.")
+    ] = "logistic",
     student: Annotated[
         str | None, typer.Option(help="logistic (with --public, if left out), forest (without), boosting or mlp.")
     ] = None,
@@ -91,6 +97,9 @@ def classify(
     seed: Annotated[int | None, typer.Option(help="For shards and student; never for the noise.")] = None,
     dry_run: DryRunOption = False,
     report: ReportOption = None,
+    coordinator: CoordinatorOption = None,
+    hosts: HostsOption = None,
+    host_number: HostNumberOption = None,
     yes: YesOption = False,
     as_json: Json = False,
 ) -> None:
@@ -102,7 +111,9 @@ def classify(
     from understudy.release.spending import check_ledger_options
 
     check_report(report)
+    meeting = read_meeting(coordinator, hosts, host_number)
     if is_images(data):
+        refuse_for_images({"coordinator": coordinator, "hosts": hosts})
         check_ledger_options(ledger, dataset)
         tables = {"public": public, "teachers": teachers, "aggregator": aggregator, "queries": queries}
         refuse_for_images({**tables, "student": student, "person": person, "strict": strict})
@@ -132,8 +143,11 @@ def classify(
         person=person,
         rows_per_person=read_rows(rows_per_person),
     )
+    if teacher not in TEACHERS:
+        raise InputError(f"--teacher {teacher!r} must be one of {', '.join(TEACHERS)}.")
     if public is None:
-        for option, given in {"teachers": teachers, "aggregator": aggregator, "queries": queries}.items():
+        labelling = {"teachers": teachers, "aggregator": aggregator, "queries": queries, "hosts": meeting}
+        for option, given in labelling.items():
             if given is not None:
                 raise InputError(f"--{option}: teachers label public rows. Name those with --public, or leave it out.")
         done = _taught_by_rows(request, student, seed, dry_run, yes or as_json, as_json)
@@ -145,11 +159,13 @@ def classify(
                 "aggregator": aggregator or "confident-gnmax",
                 "queries": queries,
                 "student": student or "logistic",
+                "estimator": None if teacher == "logistic" else teacher,
                 "random_state": seed,
             },
             dry_run,
             yes or as_json,
             as_json,
+            meeting,
         )
     if done:
         write_report_for(report, [out], ledger=ledger, dataset=dataset)
@@ -203,8 +219,10 @@ def _taught_by_rows(
     return True
 
 
-def _taught_by_labels(request: Request, settings: dict[str, Any], dry_run: bool, yes: bool, as_json: bool) -> bool:
-    """Public rows, labelled by a vote of teachers. False where nothing was done."""
+def _taught_by_labels(
+    request: Request, settings: dict[str, Any], dry_run: bool, yes: bool, as_json: bool, meeting: Meeting | None
+) -> bool:
+    """Public rows, labelled by a vote of teachers. False where nothing was done, or another process makes the release."""
     from understudy import registry
     from understudy.methods.classify_table import classify_table
 
@@ -212,6 +230,8 @@ def _taught_by_labels(request: Request, settings: dict[str, Any], dry_run: bool,
     sized = entry.load().from_settings(teachers=settings["teachers"])
     if not yes and sys.stdin.isatty():
         settings["doubt"] = _doubt
+    if meeting is not None:
+        settings["together"] = lambda: meeting.together(request.out)
     released = classify_table(
         request,
         **settings,
@@ -219,6 +239,8 @@ def _taught_by_labels(request: Request, settings: dict[str, Any], dry_run: bool,
         stop=lambda sizes: look_ahead(entry, sized, sizes, dry_run, as_json),
     )
     if released is None:
+        if meeting is not None and meeting.number and not dry_run:
+            _tell_voted(meeting, as_json)
         return False
     model = released.model
     certificate = model.certificate_
@@ -255,6 +277,13 @@ def _taught_by_labels(request: Request, settings: dict[str, Any], dry_run: bool,
     out = request.out
     typer.echo(f"Next: understudy verify {out}    understudy predict {out} NEW.csv --out predictions.csv")
     return True
+
+
+def _tell_voted(meeting: Meeting, as_json: bool) -> None:
+    if as_json:
+        print_json({"host_number": meeting.number, "hosts": meeting.hosts, "released_by": 0})
+    else:
+        typer.echo(f"Process {meeting.number} of {meeting.hosts} has voted. Process 0 wrote the release.")
 
 
 def _doubt(said: str) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from understudy.engines.adding import Threads, Told
+from understudy.engines.parts import StandIn
 from understudy.engines.sources import RowSource
 from understudy.errors import InputError
 from understudy.tables.batches import added
@@ -65,7 +67,7 @@ class OnDask:
             part = getattr(task, "part", None)
             if isinstance(part, DaskPart):
                 rows = self.client.compute(part.delayed)
-                futures.append(self.client.submit(_of_rows, replace(task, part=Stand(part.rows)), rows, pure=False))
+                futures.append(self.client.submit(_of_rows, replace(task, part=StandIn(part.rows)), rows, pure=False))
             else:
                 futures.append(self.client.submit(_run, task, pure=False))
         return futures
@@ -75,19 +77,6 @@ class OnDask:
 
         for done, _ in enumerate(as_completed(list(futures)), start=1):
             tell(done, len(futures))
-
-
-@dataclass(frozen=True)
-class Stand:
-    """In the place of a part whose rows come by another way."""
-
-    rows: int
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        raise NotImplementedError
-
-    def never_missing(self) -> set[str]:
-        return set()
 
 
 def _run(task: Callable[[], Any]) -> Any:
@@ -132,12 +121,20 @@ def dask_source(frame: Any, client: Any = None) -> RowSource:
 
 
 def cluster(address: str) -> OnDask:
-    """The cluster whose scheduler is at this address, such as tcp://host:8786."""
+    """The cluster whose scheduler is at this address, such as tcp://host:8786, or wrote this file, such as scheduler.json."""
     try:
         from distributed import Client
     except ImportError:
         raise InputError("Dask is not installed: pip install 'understudy[dask]'") from None
+    if address.endswith(".json"):
+        if not Path(address).is_file():
+            raise InputError(
+                f"there is no {address}: `dask scheduler --scheduler-file {address}` writes it. Nothing was spent."
+            )
+        where: dict[str, Any] = {"scheduler_file": address}
+    else:
+        where = {"address": address}
     try:
-        return OnDask(Client(address, timeout="10s"))
+        return OnDask(Client(**where, timeout="10s"))
     except (OSError, ValueError) as error:
         raise InputError(f"no Dask scheduler answers at {address}: {error}. Nothing was spent.") from None

@@ -57,6 +57,19 @@ class FramePart:
 
 
 @dataclass(frozen=True)
+class StandIn:
+    """In the place of a part whose rows come by another way, to whoever has them."""
+
+    rows: int
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+        raise NotImplementedError
+
+    def never_missing(self) -> set[str]:
+        return set()
+
+
+@dataclass(frozen=True)
 class ParquetPart:
     """Row groups of a Parquet file, that follow one another."""
 

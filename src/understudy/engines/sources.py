@@ -69,7 +69,7 @@ def open_source(table: Any, adder: Adder | None = None) -> RowSource | None:
     """Private. A table that is not in memory, in parts; None for one that is, or for what is no table.
 
     A path (a file, a folder or a pattern of Parquet files, text, a database), a DuckDB relation, a reader or an iterator of Arrow
-    batches, a Dask dataframe.
+    batches, a Dask dataframe, a Spark frame.
     """
     adder = adder or Threads()
     if isinstance(table, RowSource):
@@ -84,10 +84,9 @@ def open_source(table: Any, adder: Adder | None = None) -> RowSource | None:
         reader = getattr(table, "to_arrow_reader", None) or table.fetch_record_batch
         return spooled(lambda: reader(BATCH_ROWS), "the DuckDB relation", adder)
     if hasattr(table, "toArrow") and hasattr(table, "mapInArrow"):
-        raise InputError(
-            "a Spark frame is read from Parquet: frame.write.parquet(FOLDER), then give the folder. It stays on the same disks, "
-            "and no row passes through this process but to be added up."
-        )
+        from understudy.engines.on_spark import spark_source
+
+        return spark_source(table)
     if isinstance(table, pa.RecordBatchReader | Iterator):
         return spooled(lambda: table, "the batches", adder)
     return None

@@ -100,12 +100,14 @@ class Ensemble:
         key: PRNGKeyArray,
         *,
         present: ArrayLike | None = None,
+        first: int = 0,
     ) -> Ensemble:
         """Touches private data: train every teacher on its own shard and on nothing else.
 
         `y` holds class numbers from 0 to `classes` − 1. A shard with rows of one class only is fine: its teacher learns
         to vote for it. Over a mesh of several processes give both as `OwnRows`, so that each holds its own alone.
-        A row that is not `present` is blank: nobody learns from it.
+        A row that is not `present` is blank: nobody learns from it. `first` is the number of the first of these teachers, where
+        they are some of a larger ensemble.
         """
         rows = _checked(X, lambda values: inputs.matrix(values, "X"))
         labels = _checked(y, lambda values: inputs.codes(values, range(self.classes)))
@@ -114,7 +116,7 @@ class Ensemble:
         held = LabelledRows(
             *(plan.axis.deal(part, shards, plan.slots) for part in (rows, labels, _there(present, len(rows))))
         )
-        numbers = plan.axis.place((), np.arange(plan.axis.padded).__getitem__)
+        numbers = plan.axis.place((), np.arange(first, first + plan.axis.padded).__getitem__)
         rates = jnp.float32(self.learning_rate), jnp.float32(self.weight_decay)
         self.teachers_ = _train(plan, key, *rates, numbers, held)
         return self

@@ -1,4 +1,4 @@
-"""The teacher axis over several processes: which teachers are one's own, and a table of one's own rows alone.
+"""The teacher axis over several processes: who they are, which teachers are one's own, and a table of one's own rows alone.
 
 After `jax.distributed.initialize(...)` the devices of all processes make one mesh. The shards follow from public
 numbers (rows, teachers, seed), so every process knows, without asking, which rows its teachers need; it loads those and
@@ -8,6 +8,10 @@ never sees another. Vote counts are summed across processes, and nothing else cr
 # ruff: noqa: F722 (axis names of array annotations)
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import jax
@@ -19,6 +23,80 @@ from understudy.errors import InputError
 from understudy.learn.partition import Shards
 
 AXIS = "teachers"
+
+HEARTBEAT_SECONDS = 30
+"""So long a process may say nothing before the others take it for dead, and end too."""
+_JOIN_SECONDS, _LEAVE_SECONDS = 300, 5
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Which process of a run this is, and how many there are. What they gather is as private as what each of them holds."""
+
+    number: int = 0
+    count: int = 1
+
+    @classmethod
+    def join(cls, coordinator: str, number: int, count: int) -> Processes:
+        """Meet the others where the first process listens, "host:port". Before anything else asks JAX for devices."""
+        if not 0 <= number < count:
+            raise InputError(
+                f"the number of a process (={number}) must lie between 0 and {count - 1}: there are {count}."
+            )
+        if count == 1:
+            return cls()
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")  # of no account where there are GPUs
+        try:
+            jax.distributed.initialize(
+                coordinator,
+                num_processes=count,
+                process_id=number,
+                initialization_timeout=_JOIN_SECONDS,
+                heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+                shutdown_timeout_seconds=_LEAVE_SECONDS,
+            )
+        except (RuntimeError, ValueError) as error:
+            raise InputError(f"{count} processes did not meet at {coordinator}: {error}. Nothing was spent.") from None
+        joined = cls(number, count)
+        with _remarks_aside():
+            joined.gather(np.zeros(1, np.uint8))  # connected now, they notice at once when one of them ends
+        return joined
+
+    @property
+    def first(self) -> bool:
+        """The one that talks to the gate, to the ledger and to the disk where the release is."""
+        return self.number == 0
+
+    def gather(self, values: np.ndarray) -> np.ndarray:
+        """An array of the same shape from every process, in the order of their numbers."""
+        if self.count == 1:
+            return values[None]
+        from jax.experimental.multihost_utils import process_allgather
+
+        try:
+            return np.asarray(process_allgather(values))
+        except (ValueError, RuntimeError) as error:
+            raise InputError(
+                f"another process of this run has ended (process {self.number} of {self.count} lost touch: {error}). Start the "
+                "same command again everywhere, with as many processes as you like: finished blocks of teachers are kept."
+            ) from None
+
+
+@contextmanager
+def _remarks_aside() -> Generator[None]:
+    """What a library says on standard output goes where errors go: the output of a command may be read by a program."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+ALONE = Processes()
+"""A run of one process."""
 
 
 def all_devices() -> Mesh:

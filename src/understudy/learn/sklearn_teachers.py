@@ -3,8 +3,10 @@
 # ruff: noqa: F722 (axis names of array annotations)
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Hashable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +30,7 @@ class SklearnTeachers:
     `classes` is the public list of labels; votes are counted in its order, whichever of them a shard happens to hold.
     `jobs` is joblib's number of workers (-1: one for each core). They are threads, which start at once and write no
     private rows to temporary files; `joblib.parallel_config(backend="loky")` around a call makes them processes, for
-    classifiers that hold Python's lock.
+    classifiers that hold Python's lock, and `backend="dask"` the workers of a cluster. The teachers are the same.
     """
 
     estimator: Any
@@ -39,13 +41,21 @@ class SklearnTeachers:
     features_: int | None = field(default=None, init=False, repr=False)
 
     def fit(
-        self, X: ArrayLike, y: ArrayLike, shards: Shards, *, seed: int = 0, present: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        shards: Shards,
+        *,
+        seed: int = 0,
+        present: ArrayLike | None = None,
+        first: int = 0,
     ) -> SklearnTeachers:
         """Touches private data: fit every teacher on its own shard and on nothing else.
 
         `seed` drives the classifiers' own randomness (every `random_state` they have), one stream a teacher. Missing
         values are the estimator's affair: some classifiers take them. A row that is not `present` is blank: nobody
-        learns from it, and a teacher that is left without rows votes for the first class.
+        learns from it, and a teacher that is left without rows votes for the first class. `first` is the number of the first
+        of these teachers, where they are some of a larger ensemble.
         """
         if not (hasattr(self.estimator, "fit") and hasattr(self.estimator, "predict")):
             raise InputError(
@@ -54,14 +64,10 @@ class SklearnTeachers:
         rows = inputs.matrix(X, "X", finite=False)
         labels = inputs.codes(y, self.classes)
         inputs.fits(len(rows), len(labels), shards)
-        streams = np.random.SeedSequence(seed).generate_state(shards.teachers)
+        streams = np.random.SeedSequence(seed).generate_state(first + shards.teachers)[first:]
         there = np.ones(len(rows), dtype=bool) if present is None else np.asarray(present, dtype=bool)
         held = (mine[there[mine]] for mine in map(shards.of, range(shards.teachers)))
-        # What a classifier warns of hangs on the rows of its shard, and would be seen by whoever sees the screen.
-        with (
-            warnings.catch_warnings(action="ignore"),
-            threadpool_limits(1),
-        ):  # the teachers share the cores; threads inside each of them would only fight
+        with _QUIET:
             self.teachers_ = list(
                 Parallel(n_jobs=self.jobs, prefer="threads")(
                     delayed(_fit_one)(self.estimator, rows[mine], labels[mine], int(stream) >> 1)
@@ -78,7 +84,10 @@ class SklearnTeachers:
         queries = inputs.matrix(X, "X", features=self.features_, finite=False)
         if len(queries) == 0:
             return np.zeros((len(self.teachers_), 0), np.int32)
-        answers: Any = Parallel(n_jobs=self.jobs, prefer="threads")(delayed(t.predict)(queries) for t in self.teachers_)
+        with _QUIET:
+            answers: Any = Parallel(n_jobs=self.jobs, prefer="threads")(
+                delayed(_predict)(teacher, queries) for teacher in self.teachers_
+            )
         return np.stack(answers).astype(np.int32)
 
     def votes(self, X: ArrayLike) -> Int[np.ndarray, "queries classes"]:
@@ -89,8 +98,48 @@ class SklearnTeachers:
         return np.bincount(cell.ravel(), minlength=queries * classes).reshape(queries, classes).astype(np.int32)
 
 
+class _Quiet:
+    """Classifiers at work in this process, in however many threads: no warnings, and one thread inside each of them.
+
+    What a classifier warns of hangs on the rows of its shard, and would be seen by whoever sees the screen, or a worker's log.
+    Teachers share the cores; threads inside each of them would only fight. Both settings are the whole process's: the first
+    to come makes them, and the last to leave takes them back.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._settings = threading.Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._settings.enter_context(warnings.catch_warnings(action="ignore"))
+                self._settings.enter_context(threadpool_limits(1))
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._settings.close()
+
+
+_QUIET = _Quiet()
+
+
+def _predict(teacher: Any, queries: np.ndarray) -> Any:
+    """Touches private data: what one teacher says, wherever it is asked."""
+    with _QUIET:
+        return teacher.predict(queries)
+
+
 def _fit_one(estimator: Any, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
-    """Touches private data: one teacher. Most classifiers refuse a single class; such a teacher always votes for it."""
+    """Touches private data: one teacher, wherever it learns."""
+    with _QUIET:
+        return _fitted(estimator, X, y, seed)
+
+
+def _fitted(estimator: Any, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
+    """Touches private data. Most classifiers refuse a single class; such a teacher always votes for it."""
     if len(y) == 0:
         X, y = np.zeros((1, X.shape[1])), np.zeros(1, dtype=y.dtype)
     if np.all(y == y[0]):

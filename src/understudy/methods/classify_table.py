@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ import pandas as pd
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods.pate import PATEClassifier
 from understudy.methods.students import NAMES
+from understudy.methods.together import Together
 from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, plan_round
 from understudy.privacy import Budget, Certificate
 from understudy.privacy.units import PERSON
 from understudy.release.bundle import check_target
 from understudy.release.intake import without_person
 from understudy.release.preflight import PublicSizes, safe_delta, table_sizes
-from understudy.release.spending import check_ledger_options, spending
+from understudy.release.spending import Spending, check_ledger_options, spending
 from understudy.tables import Column, Encoder, Schema, read_table, validate_frame
 from understudy.tables.column import LISTED, OTHER, Category
 from understudy.tables.coordinates import Coordinates, Described, plan_within, read_column
@@ -31,7 +32,7 @@ from understudy.tables.coordinates.categories import threshold
 from understudy.tables.coordinates.known import known_from
 from understudy.tables.io import PrivateTable, column_of, read_private
 from understudy.tables.mending import Mended, mended
-from understudy.tables.persons import Person, count_persons, gather, id_column
+from understudy.tables.persons import AUTO, Person, count_persons, gather, id_column
 from understudy.tables.public import schema_from_public
 from understudy.tables.rows_per_person import most_rows, with_rows
 from understudy.wording import did_you_mean, listed
@@ -87,7 +88,10 @@ def classify_table(
     aggregator: Aggregator = "confident-gnmax",
     queries: int | None = None,
     student: str = "logistic",
+    estimator: str | None = None,
     random_state: int | None = None,
+    together: Callable[[], Together] | None = None,
+    unsafe_noise_seed: int | None = None,
     stop: Callable[[PublicSizes], bool] | None = None,
     ask: Callable[[pd.DataFrame], None] = lambda frame: None,
     doubt: Callable[[str], None] = _warn,
@@ -99,11 +103,9 @@ def classify_table(
     What the features are is told by a schema, or by the public rows, which is free. What the classes are is told by the
     request or a schema, or looked at and paid for: a run of its own, kept beside the release, so that `doubt`, which is
     told what speaks against going on, may stop here by an error, and the labels cost nothing then.
+    `together` is called when all is checked, and meets the other processes. Those that are not the first have no result.
     """
-    check_target(request.out)
-    check_ledger_options(request.ledger, request.dataset)
-    _check_numbers(teachers=teachers, random_state=random_state)
-    _check_names(aggregator, student)
+    _check_options(request, teachers, random_state, aggregator, student)
     private, public = _read(request)
     frame = private.frame
     owner = PATEClassifier().whose(_said(request), request.person, request.rows_per_person)
@@ -120,6 +122,8 @@ def classify_table(
         _require_fit(schema, target, request)
     unit = "row" if owner is None else PERSON
     _check_enough(teachers, records, unit, queries, len(public))
+    if together is not None:
+        _check_together(target, owner)
     if not target.complete:
         _check_estimate(target, records, request.epsilon, delta, most_rows(owner))
         if (kept := classes_file(request.out)).exists():
@@ -129,18 +133,18 @@ def classify_table(
         return None
     if not target.complete:
         ask(frame)
+    others = None if together is None else together()
     booked = {"purpose": f"classify {request.target}", "ledger": request.ledger, "dataset": request.dataset}
     left = 1.0 if target.complete else 1 - CLASSES_SHARE
     # The labels' share is set aside first: a ledger that has no room for it refuses before the classes are paid for.
-    with spending(left * request.epsilon, left * delta, unit=unit, **booked) as run:
+    with _paying(left * request.epsilon, left * delta, others, unit, unsafe_noise_seed, booked) as run:
         owner = None if owner is None else with_rows(frame, owner, run.budget)
         known = Coordinates.declared(Schema((target,), target.name), len(frame)).columns[0] if target.complete else None
         if known is None:
             known, certificate = _bought_classes(private, target, request, delta, owner)
             schema = replace(schema, certificate=certificate)
-            ballot = Ballot(aggregator, teachers, 0.6)
-            labels = plan_round(ballot, run.budget, available=len(public), queries=queries).answers
-            _doubt(known, labels, request, doubt)
+            round_ = plan_round(Ballot(aggregator, teachers, 0.6), run.budget, available=len(public), queries=queries)
+            _doubt(known, round_.answers, request, doubt)
         known, classes = replace(known, nullable=True), _classes(known)
         _warn_of_numbers(request.target, classes, records)
         numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
@@ -149,24 +153,55 @@ def classify_table(
             aggregator=aggregator,
             epsilon=run.budget.epsilon,
             delta=run.budget.delta,
+            estimator=estimator,
             student=student,
             queries=queries,
             classes=classes,
             schema=replace(
                 schema, columns=(*schema.columns, replace(known.column, nullable=False)), target=request.target
             ),
-            random_state=random_state,
+            random_state=random_state if others is None else random_state or 0,
+            unsafe_noise_seed=unsafe_noise_seed,
         )
         # A row without a class keeps its place and is blank: dropped, it would move other rows between teachers.
         y = [None if np.isnan(number) else classes[int(number)] for number in numbers]
         whose = {} if owner is None else {"person": owner.column, "rows_per_person": owner.rows}
-        model.fit(
-            frame[[*schema.names, *([] if owner is None else [owner.column])]], y, shared, budget=run.budget, **whose
-        )
-        model.save(request.out)
-        run.certificate = model.certificate_
+        features = frame[[*schema.names, *([] if owner is None else [owner.column])]]
+        model.fit(features, y, shared, budget=run.budget, **whose, together=others)
+        run.certificate = _saved(model, request.out, others)
+    if others is not None:
+        others.end()
+    return None if run.certificate is None else Classified(model, mended(private, _described(model)))
+
+
+def _described(model: PATEClassifier) -> Schema:
     assert model.described_ is not None
-    return Classified(model, mended(private, model.described_))
+    return model.described_
+
+
+def _saved(model: PATEClassifier, out: Path, together: Together | None) -> Certificate | None:
+    """The certificate of the release, which of several processes the first writes; the others have none."""
+    if together is not None and not together.processes.first:
+        return None
+    model.save(out)
+    return model.certificate_
+
+
+def _paying(
+    epsilon: float,
+    delta: float,
+    together: Together | None,
+    unit: str,
+    unsafe_noise_seed: int | None,
+    booked: dict[str, Any],
+) -> AbstractContextManager[Spending]:
+    """The budget of the run. Of several processes the first alone spends it; the others plan with one like it."""
+    if together is None:
+        return spending(epsilon, delta, unit=unit, unsafe_noise_seed=unsafe_noise_seed, **booked)
+    if not together.processes.first:
+        return nullcontext(Spending(Budget(epsilon, delta, unsafe_noise_seed=unsafe_noise_seed)))
+    kept = {"workspace": together.folder, "resume": together.begun}
+    return spending(epsilon, delta, unit=unit, unsafe_noise_seed=unsafe_noise_seed, **kept, **booked)
 
 
 def _classes(known: Described) -> list[Any]:
@@ -213,7 +248,10 @@ def about(where: Path | None) -> Iterator[None]:
         raise InputError(f"{where}: {error}") from None
 
 
-def _check_numbers(*, teachers: int, random_state: int | None) -> None:
+def _check_options(request: Request, teachers: int, random_state: int | None, aggregator: str, student: str) -> None:
+    check_target(request.out)
+    check_ledger_options(request.ledger, request.dataset)
+    _check_names(aggregator, student)
     if teachers < 1:
         raise InputError(f"--teachers {teachers} must be at least 1.")
     if random_state is not None and not 0 <= random_state < 2**32:
@@ -228,6 +266,17 @@ def _check_enough(teachers: int, records: int, unit: str, queries: int | None, p
         )
     if queries is not None and not 1 <= queries <= public:
         raise InputError(f"--queries {queries} must lie between 1 and the {public} public rows there are.")
+
+
+def _check_together(target: Column, owner: Person | None) -> None:
+    """A run of several processes draws once, at its end: what else would be bought by a look must be said."""
+    if not target.complete:
+        raise InputError(
+            f"nobody says the classes of {target.name!r}: several processes do not look for them. Say them with --classes or "
+            "--schema."
+        )
+    if owner is not None and owner.rows == AUTO:
+        raise InputError("--rows-per-person auto: several processes do not look for it. Give a number.")
 
 
 def _check_names(aggregator: str, student: str) -> None:

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from understudy.errors import InputError, UnderstudyWarning, UnsafeWarning
 from understudy.learn.partition import Shards, shards, shards_by_key
 from understudy.methods.students import NAMES, make_student, train_student
+from understudy.methods.together import Together
 from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, Round, observed, plan_round
 from understudy.privacy import (
     NOT_ANSWERED,
@@ -119,6 +120,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         strict: bool = False,
         person: str | None = None,
         rows_per_person: int | str | None = None,
+        together: Together | None = None,
     ) -> Self:
         """Touches private data (`X`, `y`). `public` rows are the student's, unlabelled, and must really be public.
 
@@ -127,6 +129,8 @@ class PATEClassifier(ClassifierMixin, Estimator):
         or with one that is none of `classes`, is blank. `strict` refuses instead, which tells something about the rows.
         `person` names the column of the table `X` that says whose a row is, where a person has several: all of a person's rows, at
         most `rows_per_person`, are one teacher's, so that a person moves one vote, as a row does. A schema may say both.
+        `together`: the processes that share the teachers. The first of them ends with the classifier; the others have voted,
+        hold nothing that may leave, and stay unfitted.
         """
         self._check_settings()
         if public is not None:
@@ -134,6 +138,8 @@ class PATEClassifier(ClassifierMixin, Estimator):
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         owner = self.whose(self.schema, person, rows_per_person)
+        if together is not None:
+            self._check_together(owner, budget)
         self.described_ = self.schema if owner is None else without_person(self.schema, owner)
         if owner is not None:
             if public is None:
@@ -154,8 +160,16 @@ class PATEClassifier(ClassifierMixin, Estimator):
         if self.sanitise is not None:
             require_conditions(voting.noise, self._columns, self.sanitise.order)
 
-        teachers = self._train_teachers(rows, labels, present, dealt, seed)
-        asked, votes, answers = self._ask(teachers, shared, voting, budget, random, seed)
+        if together is None:
+            teachers = self._train_teachers(rows, labels, present, dealt, seed)
+            asked, votes, answers = self._ask(teachers, shared, voting, budget, random, seed)
+        else:
+            asked = random.permutation(len(shared))[: voting.asked]
+            votes, answers = self._ask_together(
+                rows, labels, present, dealt, shared[asked], voting, budget, seed, together
+            )
+            if not together.processes.first:
+                return self
         self._diagnose(votes, answers, voting, budget)
         self._learn(shared, asked, answers, seed)
         self._warn_of_one_class(shared)
@@ -279,15 +293,17 @@ class PATEClassifier(ClassifierMixin, Estimator):
     def _agreement_event(self) -> tuple[Event, ...]:
         return (LaplaceEvent(self.agreement_epsilon),) if self.agreement_epsilon else ()
 
-    def _train_teachers(self, rows: np.ndarray, labels: np.ndarray, present: np.ndarray, dealt: Any, seed: int) -> Any:
-        """Touches private data: everything that it returns is private."""
+    def _train_teachers(
+        self, rows: np.ndarray, labels: np.ndarray, present: np.ndarray, dealt: Shards, seed: int, first: int = 0
+    ) -> Any:
+        """Touches private data: everything that it returns is private. Those of these shards, of which `first` is the first's number."""
         if self.estimator == "network":
             import jax
 
             from understudy.learn.ensemble import Ensemble
 
-            ensemble = Ensemble(self.teachers, classes=self._columns)
-            return ensemble.fit(rows, labels, dealt, jax.random.key(seed), present=present)
+            ensemble = Ensemble(dealt.teachers, classes=self._columns)
+            return ensemble.fit(rows, labels, dealt, jax.random.key(seed), present=present, first=first)
         from understudy.learn.sklearn_teachers import SklearnTeachers
 
         estimator = self.estimator
@@ -300,8 +316,48 @@ class PATEClassifier(ClassifierMixin, Estimator):
             each = LogisticRegression(max_iter=1000)
             estimator = make_pipeline(StandardScaler(), each if self.estimator is None else OneVsRestClassifier(each))
         return SklearnTeachers(estimator, range(self._columns), jobs=self.n_jobs).fit(
-            rows, labels, dealt, seed=seed, present=present
+            rows, labels, dealt, seed=seed, present=present, first=first
         )
+
+    def _check_together(self, owner: Person | None, budget: Budget | None) -> None:
+        if self.selection != "random" or self.agreement_epsilon or self.sanitise is not None:
+            raise InputError(
+                "`together` asks all teachers once and draws their labels alone: leave `selection`, `agreement_epsilon` and `sanitise` "
+                "as they are."
+            )
+        if isinstance(self.random_state, np.random.RandomState) or self.random_state is None:
+            raise InputError("`together` needs a whole number as `random_state`: all processes must deal alike.")
+        if (owner is not None and owner.rows == AUTO) or (budget is not None and budget.events):
+            raise InputError(
+                "`together` pays for the labels alone. Say how many rows a person has, and give a `budget` of which nothing is spent."
+            )
+
+    def _ask_together(
+        self,
+        rows: np.ndarray,
+        labels: np.ndarray,
+        present: np.ndarray,
+        dealt: Shards,
+        queries: np.ndarray,
+        voting: Round,
+        budget: Budget,
+        seed: int,
+        together: Together,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Touches private data: the votes, and the answers, which the first process alone draws, once, and which are safe to publish."""
+
+        def ask(first: int, some: Shards) -> np.ndarray:
+            return self._train_teachers(rows, labels, present, some, seed, first).votes(queries)
+
+        identity = {"teachers": self.teachers, "aggregator": self.aggregator, "threshold": self.threshold}
+        identity |= {
+            "with queries": voting.asked,
+            "with noise": voting.noise,
+            "seed": seed,
+            "estimator": repr(self.estimator),
+        }
+        private = (rows, labels, present, dealt.index, queries)
+        return together.asked(identity, private, dealt, ask, lambda votes: voting.answer(votes, budget), budget)
 
     def _ask(
         self, teachers: Any, shared: np.ndarray, voting: Round, budget: Budget, random: Any, seed: int
