@@ -143,10 +143,10 @@ class RowPATE(PATEClassifier):
     """PATE with a teacher for every shard, however small; all else, the gate included, is `PATEClassifier`'s."""
 
     def _train_teachers(
-        self, rows: np.ndarray, labels: np.ndarray, present: np.ndarray, dealt: Shards, seed: int
+        self, rows: np.ndarray, labels: np.ndarray, present: np.ndarray, dealt: Shards, seed: int, first: int = 0
     ) -> RowTeachers:
         """Touches private data: everything that it returns is private."""
-        del seed
+        del seed, first
         return RowTeachers(rows, labels, present, dealt)
 
 
