@@ -60,7 +60,9 @@ def _accepted(sigma: float, proposals: int, random_bytes: RandomBytes, unsure: f
     low = uniform.astype(np.float64) * 2.0**-_BITS
     taken = low + 2.0**-_BITS <= chance - unsure
     for at in np.flatnonzero(~taken & ((low < chance + unsure) | (block >= _FARTHEST))):
-        taken[at] = _below(int(uniform[at]), int(block[at]), int(block[at]) * width + int(place[at]), sigma, random_bytes)
+        taken[at] = _below(
+            int(uniform[at]), int(block[at]), int(block[at]) * width + int(place[at]), sigma, random_bytes
+        )
     kept = taken & even & ~(negative & (size == 0))
     return np.where(negative, -size, size)[kept]
 
