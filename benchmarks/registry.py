@@ -37,6 +37,7 @@ PAGES: dict[str, dict[str, str]] = {
         "moments-ablation": "moments_more:ABLATION",
         "moments-speed": "moments_more:SPEED",
         "out-of-core": "out_of_core:BENCHMARK",
+        "wide-table": "wide_table:BENCHMARK",
         "images": "images:BENCHMARK",
         "one-look": "one_look:BENCHMARK",
         "distill-speed": "distill_speed:BENCHMARK",

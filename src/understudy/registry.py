@@ -136,7 +136,7 @@ for _entry in (
         "A few statistics of the whole table (counts, means, how columns vary together) are released once, with noise. "
         "Everything else is computed from those noisy statistics.",
         quick=(("fitting.components", 4), ("fitting.steps", 5)),
-        needs=Needs(per_cell=45, per_pair=64, seconds=2, per_million_cells=0.7, per_million_pairs=5),
+        needs=Needs(per_cell=45, per_pair=64, seconds=2, per_million_cells=0.7, per_million_pairs=1.5),
     ),
     Entry(
         "pategan",

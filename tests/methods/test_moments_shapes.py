@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.learn import cosine_spectrum
+from understudy.learn import cosine_spectrum, shrinkage
 from understudy.learn.shrinkage import Spreads, class_shapes, shrink_means
 from understudy.methods.moments.gaussian_model import settle
 from understudy.methods.moments.targets import class_ratio
@@ -136,6 +136,48 @@ def test_what_varies_along_the_way_to_a_class_is_found_under_noise_that_hides_pa
     unit = found / np.trace(found)
     assert line @ unit @ line > 3 / D
     assert line @ unit @ aside > 1 / D
+
+
+# ---- many axes -----------------------------------------------------------------------------------------------
+
+
+def wide_shapes(d: int, strength: float) -> np.ndarray:
+    """F F' of two classes of d axes, from moments whose noise hides all but a few directions, and makes some eigenvalues negative."""
+    rng = np.random.default_rng(0)
+    both, own = rng.normal(size=(d, 3)), rng.normal(size=(d, 2))
+    shared = (np.diag(rng.uniform(1, 3, d)) + strength * both @ both.T) / (2 * d)
+    special = shared + strength * own @ own.T / (2 * d) - 0.5 * strength * both[:, :1] @ both[:, :1].T / (2 * d)
+    noise = 0.2 / (2 * d * np.sqrt(d))
+    counts, clips = np.array([3000.0, 2000.0]), np.ones(2)
+    products = np.stack([noisy(shared, noise, 1), noisy(special, noise, 2)]) * counts[:, None, None]
+    spreads = Spreads(rng.uniform(0.7, 0.9, (2, d)) / np.sqrt(d), np.full(2, 0.1 / np.sqrt(d)))
+    factors = class_shapes(products, noise * counts, counts, rng.normal(size=(2, d)) / d, clips, spreads)
+    return factors @ factors.transpose(0, 2, 1)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.3, 3.0])
+def test_many_axes_have_the_shapes_that_all_their_eigenvalues_would_give(
+    strength: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shrinkage, "_LARGE", 60)
+    quick = wide_shapes(60, strength)
+
+    def all_beyond(matrix: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        return values[values > least], vectors[:, values > least]
+
+    monkeypatch.setattr(shrinkage, "_beyond", all_beyond)
+    monkeypatch.setattr(shrinkage, "_LARGE", 10**9)
+    assert np.allclose(quick, wide_shapes(60, strength), rtol=1e-9, atol=1e-9 * np.abs(quick).max())
+
+
+def test_no_axis_of_many_is_without_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shrinkage, "_LARGE", 60)
+    flat = np.diag(np.linspace(-0.5, 2.0, 60))
+    flat[0, 1] = flat[1, 0] = 3.0
+    root = shrinkage._factor(flat, 0.02)
+    values, vectors = np.linalg.eigh(flat)
+    assert np.allclose(root @ root.T, (vectors * np.maximum(values, 0.02 * values.mean())) @ vectors.T)
 
 
 # ---- radii and classes ---------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ def test_threads_never_share_noise() -> None:
 
 
 def test_whole_numbers_are_drawn_by_many_threads_and_never_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "_MANY", 1 << 60)  # all of it from OpenDP
     monkeypatch.setattr(noise, "_PIECE", 1000)  # pieces small enough for a test; the last ones are not all alike
     monkeypatch.setattr(noise.os, "sched_getaffinity", lambda _: set(range(7)), raising=False)
     wide = SystemNoise().discrete_gaussian(2.0**45, (3, 4001))

@@ -12,6 +12,7 @@ diagonal, and sqrt(2) times that on it. Three tools, from the simplest to the mo
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,8 @@ _MOST_POWER = 8.0
 _SHORTEST_SERIES = 16
 # An axis of a class is at most so many times wider or narrower than its shape says.
 _MOST_STRETCH = 4.0
+# From so many axes on a root is found without all eigenvalues.
+_LARGE = 128
 # The ridge of `ridged_covariance` in units of the edge of the noise.
 _RIDGE = 0.15
 
@@ -166,7 +169,43 @@ def low_rank_plus_diagonal(moment: np.ndarray, noise: float) -> np.ndarray:
 
 
 def _spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.linalg.eigh((matrix + matrix.T) / 2)
+    with _one_thread():
+        return np.linalg.eigh((matrix + matrix.T) / 2)
+
+
+def _root(matrix: np.ndarray) -> np.ndarray | None:
+    """The Cholesky root; None where an eigenvalue is not positive. A tenth of the time of the eigenvalues."""
+    with _one_thread():
+        try:
+            return np.linalg.cholesky(matrix)
+        except np.linalg.LinAlgError:
+            return None
+
+
+def _beyond(matrix: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """The eigenvalues above `least`, and their vectors. Mostly there is none, and a Cholesky root says so."""
+    from scipy import linalg
+
+    even = (matrix + matrix.T) / 2
+    if _root(_raised_by(-even, least)) is not None:
+        return np.empty(0), np.empty((len(even), 0))
+    with _one_thread():
+        values, vectors = linalg.eigh(even, subset_by_value=(least, np.inf), driver="evr", check_finite=False)
+    return values, vectors
+
+
+def _raised_by(matrix: np.ndarray, value: float) -> np.ndarray:
+    """The matrix with that added to its diagonal."""
+    raised = matrix.copy()
+    raised[np.diag_indices(len(raised))] += value
+    return raised
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Decompositions go from product to product so quickly that a second thread mostly waits; on a busy machine it costs sixfold."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)
 
 
 def _rebuilt(values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -180,17 +219,19 @@ def _edge(noise: float, d: int) -> float:
 
 def _above_the_edge(moment: np.ndarray, noise: float) -> np.ndarray:
     """The part whose eigenvalues are above the edge of the noise, less what the noise adds to them."""
-    values, vectors = _spectrum(moment)
     edge = _edge(noise, len(moment))
-    strong = values[values > edge]
-    return _rebuilt((strong + np.sqrt(strong**2 - edge**2)) / 2, vectors[:, values > edge])
+    strong, vectors = _beyond(moment, edge)
+    return _rebuilt((strong + np.sqrt(strong**2 - edge**2)) / 2, vectors)
 
 
 def _outstanding(rest: np.ndarray, noise: float) -> np.ndarray:
     """What of a symmetric difference lies beyond the spectrum of the noise, and a little more: the edge is not sharp."""
-    values, vectors = _spectrum(rest)
-    size = np.sqrt(np.maximum(values**2 - (1.1 * _edge(noise, len(rest))) ** 2, 0.0))
-    return _rebuilt(np.sign(values) * size, vectors)
+    edge = 1.1 * _edge(noise, len(rest))
+    above, below = (
+        _rebuilt(np.sqrt(values**2 - edge**2), vectors)
+        for values, vectors in (_beyond(rest, edge), _beyond(-rest, edge))
+    )
+    return above - below
 
 
 def _diagonal(rest: np.ndarray, noise: float) -> np.ndarray:
@@ -328,6 +369,12 @@ def _direction(rest: np.ndarray, away: np.ndarray, noise: float) -> np.ndarray:
 
 
 def _factor(shape: np.ndarray, floor: float) -> np.ndarray:
+    """A root of the shape, whose eigenvalues below this part of their mean are raised to it."""
+    least = floor * max(float(np.trace(shape)) / len(shape), 1e-9)
+    if len(shape) >= _LARGE:
+        below, vectors = _beyond(-shape, -least)
+        root = _root(shape + _rebuilt(least + below, vectors))
+        if root is not None:
+            return root
     values, vectors = _spectrum(shape)
-    least = floor * max(float(values.mean()), 1e-9)
     return vectors * np.sqrt(np.maximum(values, least))

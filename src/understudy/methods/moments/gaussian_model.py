@@ -41,8 +41,10 @@ _LEVELS = (0.1, 0.9)
 _CALIBRATION_ROWS = 4000
 _ROUNDS = 3
 _SPREAD_ROWS = 1000
-# So many rows of its own tell the model where its points lie.
+# So many rows of its own tell the model where its points lie; of very many axes fewer, whose marginals have far more noise.
 _RANKED_ROWS = 40_000
+_RANKED_NUMBERS = 1 << 24
+_FEWEST_RANKED = 4000
 # So many rows of its own tell the model how axes go together; axes that are all but the same are kept apart by this ridge.
 _CONDITIONAL_ROWS = 20_000
 _RIDGE = 1e-4
@@ -254,16 +256,20 @@ class GaussianModel:
         Directions come from clipped rows, and distances are shared by all axes: an axis with long tails is given too
         little spread, and the others too much.
         """
-        stretch = self.stretch.copy()
         wanted = self.axes.widths()
+        known = np.flatnonzero(~np.isnan(wanted))
+        if not len(known):
+            return self
+        rng = np.random.default_rng(0)
+        counts = np.maximum((self.ratio * _CALIBRATION_ROWS).astype(np.int64), 10)
+        # Only the stretch changes from round to round.
+        plain = replace(self, stretch=np.ones(self.axes.width))
+        around = np.concatenate([plain.around(c, int(k), rng)[:, known] for c, k in enumerate(counts)])
+        middle, stretch = np.repeat(self.means[:, known], counts, axis=0), self.stretch.copy()
         for _ in range(_ROUNDS):
-            now = replace(self, stretch=stretch)
-            rng = np.random.default_rng(0)
-            counts = np.maximum((self.ratio * _CALIBRATION_ROWS).astype(np.int64), 10)
-            drawn = np.concatenate([self.means[c] + now.around(c, int(k), rng) for c, k in enumerate(counts)])
-            low, high = np.quantile(drawn, _LEVELS, axis=0)
-            ratio = np.where(np.isnan(wanted), 1.0, wanted / np.maximum(high - low, 1e-9))
-            stretch = np.clip(stretch * np.clip(ratio, 0.5, 2.0), 0.2, 5.0)
+            low, high = np.quantile(middle + around * stretch[known], _LEVELS, axis=0)
+            ratio = wanted[known] / np.maximum(high - low, 1e-9)
+            stretch[known] = np.clip(stretch[known] * np.clip(ratio, 0.5, 2.0), 0.2, 5.0)
         return replace(self, stretch=stretch)
 
     def with_quantiles(self) -> GaussianModel:
@@ -271,7 +277,8 @@ class GaussianModel:
         if not any(axis.curved for axis in self.axes.axes):
             return self
         rng = np.random.default_rng(0)
-        counts = np.maximum((self.ratio * _RANKED_ROWS).astype(np.int64), 1)
+        rows = min(_RANKED_ROWS, max(_FEWEST_RANKED, _RANKED_NUMBERS // self.axes.width))
+        counts = np.maximum((self.ratio * rows).astype(np.int64), 1)
         drawn = np.concatenate([self.means[c] + self.around(c, int(k), rng) for c, k in enumerate(counts)])
         return replace(self, quantiles=Quantiles.of(drawn))
 
