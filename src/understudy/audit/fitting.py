@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from understudy.audit.planting import random_rows
@@ -18,7 +19,8 @@ from understudy.tables import Schema
 def fitting(entry: Entry, schema: Schema | None = None, *, public: pd.DataFrame | None = None, **settings: Any) -> Fit:
     """Fits the method with these settings and a fixed `random_state`, so that the gate alone is left to chance.
 
-    A table needs its schema. A classifier labels `public` rows; without any they are drawn at random from the schema.
+    A table needs its schema. A classifier labels `public` rows; without any they are drawn at random
+    from the schema, and images always are.
     """
     kind = entry.load()
 
@@ -28,7 +30,8 @@ def fitting(entry: Entry, schema: Schema | None = None, *, public: pd.DataFrame 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnderstudyWarning)
             if not isinstance(data, pd.DataFrame):
-                return estimator.fit(data, budget=budget)
+                asked = [_random_images(data)] if "public rows" in entry.takes else []
+                return estimator.fit(data, *asked, budget=budget)
             if schema is None:
                 raise InputError("an audit of a table needs its `schema`: give it to `fitting`.")
             if entry.kind != "classifier":
@@ -36,6 +39,14 @@ def fitting(entry: Entry, schema: Schema | None = None, *, public: pd.DataFrame 
             return _classify(estimator, data, schema, public, budget)
 
     return fit
+
+
+def _random_images(like: Any) -> Any:
+    """Public: 60 images of that size, of random pixels."""
+    from understudy.images import ImageDataset
+
+    pixels = np.random.default_rng(99).integers(*like.value_range, (60, *like.shape), dtype=np.uint8, endpoint=True)
+    return ImageDataset(pixels, np.zeros(60, dtype=int), like.classes, like.value_range)
 
 
 def _classify(estimator: Any, data: pd.DataFrame, schema: Schema, public: pd.DataFrame | None, budget: Any) -> Any:
