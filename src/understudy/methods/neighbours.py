@@ -45,7 +45,8 @@ _LOOKS = 2
 _GRID = 2.0**-15
 _AT_ONCE = 2000
 _EDGES = EdgeMap()
-_DEFORM = Affine(turn=0.15, scale=0.12, shear=0.15, shift=1.5)
+# How far the student's images are moved at random, as a share of their side.
+_SHIFT = 1.5 / 28
 
 
 @dataclass
@@ -128,7 +129,7 @@ class NeighbourPATE(Estimator):
         tell = progress or (lambda done, steps: None)
 
         edges = np.concatenate([_edges(part) for part in _parts(pictures)])
-        first = self._look(data, edges, lambda part: _edges(part), noise, paying, seed, 0)
+        first = self._look(data, edges, _edges, noise, paying, seed, 0)
         tell(1, 2 * _LOOKS)
         how = self.schooling
         student = self._taught(start, pictures, first, how.first_sure, how.first_steps, seed)
@@ -207,7 +208,8 @@ class NeighbourPATE(Estimator):
         surest = np.argsort(ranked[:, -2] - ranked[:, -1], kind="stable")[: max(1, round(sure * len(labels)))]
         targets = np.eye(labels.shape[1], dtype=np.float32)[labels[surest].argmax(axis=1)]
         course = Course(steps, self.schooling.batch, self.schooling.learning_rate)
-        return teach(student, pictures[surest], targets, course, _DEFORM, seed)
+        moved = Affine(turn=0.15, scale=0.12, shear=0.15, shift=_SHIFT * min(pictures.shape[1:3]))
+        return teach(student, pictures[surest], targets, course, moved, seed)
 
     def _pictures(self, data: ImageDataset) -> np.ndarray:
         """Each image by itself, from 0 to 1 and with colours; upright, if that is asked for."""
