@@ -45,7 +45,8 @@ def _random_images(like: Any) -> Any:
     """Public: 60 images of that size, of random pixels."""
     from understudy.images import ImageDataset
 
-    pixels = np.random.default_rng(99).integers(*like.value_range, (60, *like.shape), dtype=np.uint8, endpoint=True)
+    low, high = like.value_range
+    pixels = np.random.default_rng(99).integers(low, high + 1, (60, *like.shape)).astype(np.uint8)
     return ImageDataset(pixels, np.zeros(60, dtype=int), like.classes, like.value_range)
 
 
