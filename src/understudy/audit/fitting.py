@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from understudy.audit.planting import random_rows
+from understudy.audit.planting import random_images, random_rows
 from understudy.audit.replay import Fit
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.registry import Entry
@@ -30,7 +29,7 @@ def fitting(entry: Entry, schema: Schema | None = None, *, public: pd.DataFrame 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnderstudyWarning)
             if not isinstance(data, pd.DataFrame):
-                asked = [_random_images(data)] if "public rows" in entry.takes else []
+                asked = [random_images(data)] if "public rows" in entry.takes else []
                 return estimator.fit(data, *asked, budget=budget)
             if schema is None:
                 raise InputError("an audit of a table needs its `schema`: give it to `fitting`.")
@@ -39,15 +38,6 @@ def fitting(entry: Entry, schema: Schema | None = None, *, public: pd.DataFrame 
             return _classify(estimator, data, schema, public, budget)
 
     return fit
-
-
-def _random_images(like: Any) -> Any:
-    """Public: 60 images of that size, of random pixels."""
-    from understudy.images import ImageDataset
-
-    low, high = like.value_range
-    pixels = np.random.default_rng(99).integers(low, high + 1, (60, *like.shape)).astype(np.uint8)
-    return ImageDataset(pixels, np.zeros(60, dtype=int), like.classes, like.value_range)
 
 
 def _classify(estimator: Any, data: pd.DataFrame, schema: Schema, public: pd.DataFrame | None, budget: Any) -> Any:
