@@ -30,6 +30,7 @@ PAGES: dict[str, dict[str, str]] = {
         "field": "field:BENCHMARK",
         "field-2": "field_images:BENCHMARK",
         "field-3": "field_tables:BENCHMARK",
+        "neighbours": "neighbours:BENCHMARK",
         "aim-mst": "peers.binned:BENCHMARK",
     },
     "other": {

@@ -386,5 +386,19 @@ for _entry in (
         quick=(("epochs", 4), ("batch", 360), ("training.width", 4)),
         release="a classifier of images",
     ),
+    Entry(
+        "neighbours",
+        "classifier",
+        "understudy.methods.neighbours:NeighbourPATE",
+        "PATE by neighbours",
+        "Every private image votes for the public images near it; the votes of all are summed once by class, with noise, and once more in what "
+        "a network sees that has learnt from the first sum. Public images get their labels from those two sums, and a network learns from them.",
+        takes=("images", "public rows"),
+        quick=(
+            *(("landmarks", 30), ("second_landmarks", 20), ("schooling.width", 2), ("units", 8), ("batch", 16)),
+            *(("first_steps", 4), ("steps", 4)),
+        ),
+        release="a classifier of images",
+    ),
 ):
     register(_entry)

@@ -72,6 +72,24 @@ def test_every_form_of_the_same_pictures_gets_the_same_classes(
     assert list(of_folder.drop("left/zz.png")) == list(found["new.npz"]["prediction"])
 
 
+def test_public_images_teach_and_their_classes_are_not_needed(
+    release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_npz(bars(60, seed=1), tmp_path / "public.npz")
+    quick = ("--set", "landmarks=20", "--set", "second_landmarks=20", "--set", "first_steps=3", "--set", "steps=3")
+    given = ("classify", release.parent / "set.npz", "--public", tmp_path / "public.npz", "--epsilon", "4", *quick)
+    code, out, err = run(capsys, *given, "--out", tmp_path / "taught", "--json")
+    assert code == 0, err
+    assert json.loads(out)["method"] == "neighbours"
+    assert not (tmp_path / "taught.private").exists()
+    assert run(capsys, "verify", tmp_path / "taught")[0] == 0
+    assert run(capsys, "predict", tmp_path / "taught", tmp_path / "public.npz", "--out", tmp_path / "p.csv")[0] == 0
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 60
+    code, _, err = run(capsys, *given, "--out", tmp_path / "again", "--resume")
+    assert code == 2
+    assert "keeps no checkpoints" in " ".join(err.split())
+
+
 def test_a_single_picture_is_printed(release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_folder(bars(3), tmp_path / "one")
     code, out, err = run(capsys, "predict", release, tmp_path / "one" / "left" / "000001.png")
@@ -87,6 +105,8 @@ def test_a_single_picture_is_printed(release: Path, tmp_path: Path, capsys: pyte
         (("--person", "who"), "--person is about tables"),
         (("--student", "forest"), "--student is about tables"),
         (("--method", "pate"), "unknown method 'pate'"),
+        (("--method", "neighbours"), "name them with --public"),
+        (("--method", "dpsgd", "--public", "mnist"), "from the private images themselves"),
     ],
 )
 def test_what_is_about_tables_is_refused(

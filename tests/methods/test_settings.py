@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from understudy import registry
 from understudy.audit import worlds
+from understudy.audit.planting import random_images
 from understudy.errors import InputError
 from understudy.privacy import Budget
 from understudy.release.settings import Settings
@@ -91,4 +92,5 @@ def fit(estimator: Any, entry: registry.Entry, data: Any, budget: Budget) -> Non
     elif "table" in entry.takes:
         estimator.fit(data, schema=worlds.SCHEMA, **({"budget": budget} if estimator.private else {}))
     else:
-        estimator.fit(data, budget=budget)
+        asked = [random_images(data)] if "public rows" in entry.takes else []
+        estimator.fit(data, *asked, budget=budget)

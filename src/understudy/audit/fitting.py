@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from understudy.audit.planting import random_rows
+from understudy.audit.planting import random_images, random_rows
 from understudy.audit.replay import Fit
 from understudy.errors import InputError, UnderstudyWarning
 from understudy.registry import Entry
@@ -18,7 +18,8 @@ from understudy.tables import Schema
 def fitting(entry: Entry, schema: Schema | None = None, *, public: pd.DataFrame | None = None, **settings: Any) -> Fit:
     """Fits the method with these settings and a fixed `random_state`, so that the gate alone is left to chance.
 
-    A table needs its schema. A classifier labels `public` rows; without any they are drawn at random from the schema.
+    A table needs its schema. A classifier labels `public` rows; without any they are drawn at random
+    from the schema, and images always are.
     """
     kind = entry.load()
 
@@ -28,7 +29,8 @@ def fitting(entry: Entry, schema: Schema | None = None, *, public: pd.DataFrame 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnderstudyWarning)
             if not isinstance(data, pd.DataFrame):
-                return estimator.fit(data, budget=budget)
+                asked = [random_images(data)] if "public rows" in entry.takes else []
+                return estimator.fit(data, *asked, budget=budget)
             if schema is None:
                 raise InputError("an audit of a table needs its `schema`: give it to `fitting`.")
             if entry.kind != "classifier":

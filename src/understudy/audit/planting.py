@@ -77,3 +77,12 @@ def with_some(frame: pd.DataFrame, records: pd.DataFrame, present: np.ndarray) -
     empty = dict.fromkeys(frame.columns)
     chosen = [record if there else empty for record, there in zip(records.to_dict("records"), present, strict=True)]
     return _replaced(frame, chosen, [place - len(records) for place in range(len(records))])  # pyright: ignore[reportArgumentType]
+
+
+def random_images(like: Any, number: int = 60, seed: int = 99) -> Any:
+    """Public: images of that size and those classes, of random pixels, all of the first class."""
+    from understudy.images import ImageDataset
+
+    low, high = like.value_range
+    pixels = np.random.default_rng(seed).integers(low, high + 1, (number, *like.shape)).astype(np.uint8)
+    return ImageDataset(pixels, np.zeros(number, dtype=int), like.classes, like.value_range)

@@ -56,7 +56,7 @@ def classify(
     public: Annotated[
         Path | None,
         typer.Option(
-            help="Public rows with the same features, no labels needed; if left out, synthetic rows teach the classifier.",
+            help="Public rows with the same features, or images, no labels needed; if left out, synthetic rows teach the classifier.",
             parser=source,
         ),
     ] = None,
@@ -105,7 +105,8 @@ def classify(
 ) -> None:
     """Learn a classifier from sensitive rows; release a student that saw public or synthetic rows and no private one.
 
-    Of an image set: release a network, whose every lesson was clipped for each image and blurred with noise.
+    Of an image set: release a network, whose every lesson was clipped for each image and blurred with noise; with --public images,
+    one that learnt from those, by the noisy votes of the private images near them.
     """
     from understudy.methods.classify_table import Request
     from understudy.release.spending import check_ledger_options
@@ -115,12 +116,14 @@ def classify(
     if is_images(data):
         refuse_for_images({"coordinator": coordinator, "hosts": hosts})
         check_ledger_options(ledger, dataset)
-        tables = {"public": public, "teachers": teachers, "aggregator": aggregator, "queries": queries}
+        if public is not None and public.exists() and data.exists() and public.samefile(data):
+            raise InputError(f"{public} is the private set itself: --public names images that are public.")
+        tables = {"teachers": teachers, "aggregator": aggregator, "queries": queries}
         refuse_for_images({**tables, "student": student, "person": person, "strict": strict})
         images = read_images(data, AboutImages(classes, size, grey), (target, schema), as_json)
         booked = {"ledger": ledger, "dataset": dataset}
         budget, more = (epsilon, delta), settings or []
-        if classify_images(images, method, out, budget, seed, more, resume, dry_run, booked, as_json):
+        if classify_images(images, public, method, out, budget, seed, more, resume, dry_run, booked, as_json):
             write_report_for(report, [out], **booked)
         return
     refuse_about_images(AboutImages(None, size, grey))

@@ -21,36 +21,47 @@ if TYPE_CHECKING:
     from understudy.images import ImageDataset
 
 METHODS = registry.names("classifier", "images")
+# Those that learn from public images beside the private ones.
+_TAUGHT = [name for name in METHODS if "public rows" in registry.get(name).takes]
 
 
 def classify_images(
-    images: ImageDataset, method: str | None, out: Path, budget: tuple[float, float | None], seed: int | None,
-    settings: Sequence[str], resume: bool, dry_run: bool, booked: dict[str, Any], as_json: bool,
+    images: ImageDataset, public: Path | None, method: str | None, out: Path, budget: tuple[float, float | None],
+    seed: int | None, settings: Sequence[str], resume: bool, dry_run: bool, booked: dict[str, Any], as_json: bool,
 ) -> bool:  # fmt: skip
-    """Touches private data: learn a classifier of images, and write its release. False where nothing was done."""
+    """Touches private data: learn a classifier of images, and write its release. False where nothing was done.
+
+    With `public` images the first method that learns from such is taken.
+    """
     from understudy.release.bundle import check_target
     from understudy.release.spending import spending_of
 
     folder = check_target(out)
-    entry = registry.get(method or METHODS[0], "classifier", "images")
+    entry = registry.get(method or (METHODS[0] if public is None else _TAUGHT[0]), "classifier", "images")
+    shown = _public_images(entry.name, public, images)
     model = make(entry, *budget, {"random_state": 0 if seed is None else seed}, settings)
     with_safe_delta(model, budget[1], len(images))
     if look_ahead(entry, model, sizes_of(images), dry_run, as_json):
         return False
-    kept = out.with_name(out.name + ".private")
+    kept = out.with_name(out.name + ".private") if model.resumable else None
+    if resume and kept is None:
+        raise InputError(f"method {entry.name!r} keeps no checkpoints: run it again without --resume.")
     with spending_of(model, purpose=f"{entry.name} {out.name}", workspace=kept, resume=resume, **booked) as run:
         with progress_bar(entry.name, not as_json) as tell:
-            model.fit(
-                images,
-                budget=run.budget,
-                workspace=kept,
-                resume=resume,
-                progress=lambda at: tell(at.iteration, at.iterations, ""),
-            )
+            if shown is not None:
+                model.fit(images, shown, budget=run.budget, progress=lambda done, steps: tell(done, steps, ""))
+            else:
+                model.fit(
+                    images,
+                    budget=run.budget,
+                    workspace=kept,
+                    resume=resume,
+                    progress=lambda at: tell(at.iteration, at.iterations, ""),
+                )
         run.still_ours()
         model.save(folder)
-        run.certificate, run.interrupted = model.certificate_, model.interrupted_
-    if not run.interrupted:
+        run.certificate, run.interrupted = model.certificate_, getattr(model, "interrupted_", False)
+    if kept is not None and not run.interrupted:
         shutil.rmtree(kept, ignore_errors=True)
     _tell(model, out, run.interrupted, as_json)
     return True
@@ -61,21 +72,40 @@ def predict_images(model: Any, data: Path, out: Path | None) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    from understudy import datasets
-    from understudy.images import read_unlabelled
     from understudy.images.unlabelled import is_blank
     from understudy.tables import write_table
 
-    if not data.exists() and str(data) in datasets.names():
-        images = datasets.load_images(str(data), "test")
-        called = [str(number) for number in range(len(images))]
-    else:
-        called, images = read_unlabelled(data, model.shape_, model.classes_)
+    called, images = _unlabelled(data, model.shape_, model.classes_)
     labels = np.where(is_blank(images), None, model.predict(images))  # pyright: ignore[reportArgumentType]
     frame = pd.DataFrame({"image": called, "prediction": labels})
     if out is not None:
         write_table(frame, out)
     return frame
+
+
+def _unlabelled(data: Path, shape: tuple[int, ...], classes: Sequence[str]) -> tuple[list[str], ImageDataset]:
+    """What each image is called, and the images; of a named set its test images."""
+    from understudy import datasets
+    from understudy.images import read_unlabelled
+
+    if data.exists() or str(data) not in datasets.names():
+        return read_unlabelled(data, shape, classes)
+    images = datasets.load_images(str(data), "test")
+    return [str(number) for number in range(len(images))], images
+
+
+def _public_images(method: str, public: Path | None, images: ImageDataset) -> ImageDataset | None:
+    """Public: the images that a method learns from beside the private ones, if it does."""
+    if method not in _TAUGHT:
+        if public is not None:
+            raise InputError(f"--public: method {method!r} learns from the private images themselves. Leave it out.")
+        return None
+    if public is None:
+        raise InputError(f"method {method!r} learns from public images: name them with --public, no labels needed.")
+    from understudy.images import ImageDataset
+
+    found = _unlabelled(public, images.shape, images.classes)[1]
+    return ImageDataset(found.images, found.labels, images.classes, images.value_range)
 
 
 def _tell(model: Any, out: Path, interrupted: bool, as_json: bool) -> None:

@@ -1,0 +1,120 @@
+"""PATE by neighbours: what an image may say, that labels of public images are not looked at, the release, and that it learns."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).parent.parent / "images"))
+from real_digits import digits  # pyright: ignore[reportMissingImports]
+from small_images import bars  # pyright: ignore[reportMissingImports]
+
+import understudy
+from understudy import NeighbourPATE
+from understudy.errors import InputError
+from understudy.images import BLANK, ImageDataset
+from understudy.learn.landmarks import Landmarks, smoothed
+from understudy.privacy import Budget, GaussianEvent
+
+QUICK: dict[str, Any] = {
+    **{"epsilon": 8.0, "landmarks": 40, "second_landmarks": 30, "width": 4, "units": 16, "batch": 32},
+    **{"first_steps": 80, "steps": 120, "random_state": 0, "unsafe_noise_seed": 1},
+}
+
+
+# Where it does not matter what is learnt.
+FEW = {"first_steps": 3, "steps": 3}
+
+
+def unlabelled(data: ImageDataset) -> ImageDataset:
+    return ImageDataset(data.images, np.zeros(len(data), dtype=int), data.classes)
+
+
+def test_a_vote_has_length_one_whatever_the_point_is() -> None:
+    rng = np.random.default_rng(0)
+    landmarks = Landmarks.of(rng.normal(size=(100, 5)), 5, 20, 0.6, rng)
+    odd = np.concatenate([rng.normal(size=(20, 5)), np.zeros((1, 5)), 1e3 * np.ones((1, 5)), -1e6 * np.eye(5)])
+    np.testing.assert_allclose(np.linalg.norm(landmarks.votes(odd), axis=1), 1, rtol=1e-5)
+
+
+def test_without_noise_near_points_are_given_the_class_of_the_voters() -> None:
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, 3, 600)
+    points = (rng.normal(size=(600, 4)) * 0.3 + 2 * np.eye(4)[places]).astype(np.float32)
+    landmarks = Landmarks.of(points[:200], 4, 30, 0.6, rng)
+    tallies = landmarks.votes(points[200:]).T @ np.eye(3)[places[200:]]
+    found = smoothed(landmarks.votes(points[:200]), tallies, 400, 1.0)
+    assert (found.argmax(axis=1) == places[:200]).mean() > 0.98
+
+
+def test_it_learns_without_a_label_of_a_public_image_and_all_looks_are_paid_for() -> None:
+    private, public, test = bars(600), unlabelled(bars(300, seed=1)), bars(90, seed=2)
+    budget = Budget(8.0, 1e-5, unsafe_noise_seed=1)
+    made = NeighbourPATE.from_settings(**{**QUICK, "unsafe_noise_seed": None}).fit(private, public, budget=budget)
+    assert made.score(test) > 0.9
+    assert [(type(event), getattr(event, "count", 0)) for event in budget.events] == [(GaussianEvent, 2)]
+    assert 7.9 < budget.spent().epsilon <= 8.0
+    other = ImageDataset(public.images, np.arange(300) % 3, public.classes)
+    again = NeighbourPATE.from_settings(**QUICK)
+    np.testing.assert_array_equal(
+        again.fit(private, other).predict_proba(test), again.fit(private, public).predict_proba(test)
+    )
+
+
+def test_a_blank_image_says_nothing_and_a_blank_public_one_is_left_out() -> None:
+    private, public = bars(120), unlabelled(bars(60, seed=1))
+    labels = np.append(private.labels, BLANK)
+    pixels = [np.concatenate([private.images, np.full((1, 8, 8), value, np.uint8)]) for value in (0, 255)]
+    made = [
+        NeighbourPATE.from_settings(**{**QUICK, **FEW}).fit(ImageDataset(images, labels, private.classes), public)
+        for images in pixels
+    ]
+    np.testing.assert_array_equal(made[0].predict_proba(private), made[1].predict_proba(private))
+    shown = ImageDataset(
+        np.concatenate([public.images, np.full((1, 8, 8), 255, np.uint8)]), np.append(public.labels, BLANK), public.classes
+    )  # fmt: skip
+    one, two = (NeighbourPATE.from_settings(**{**QUICK, **FEW}).fit(private, given) for given in (public, shown))
+    np.testing.assert_array_equal(one.predict_proba(private), two.predict_proba(private))
+
+
+def test_what_is_released_predicts_the_same(tmp_path: Path) -> None:
+    data = bars(150)
+    given = {**QUICK, **FEW, "upright": True, "unsafe_noise_seed": None}
+    made = NeighbourPATE.from_settings(**given).fit(data, unlabelled(bars(60, seed=1)))
+    made.save(tmp_path / "release")
+    back = understudy.load(tmp_path / "release")
+    assert isinstance(back, NeighbourPATE)
+    np.testing.assert_allclose(back.predict_proba(data), made.predict_proba(data), atol=1e-6)
+    assert set(back.predict(data)) <= set(data.classes)
+    assert back.certificate_.verify() <= 8.0
+    assert any("60 public images" in said for said in back.certificate_.body["assumed_public"])
+    with pytest.raises(InputError, match="images of shape"):
+        back.predict(bars(9, side=12))
+
+
+@pytest.mark.parametrize(
+    ("data", "public", "said"),
+    [
+        (bars(60), bars(60, side=12), "one size"),
+        (bars(60), bars(6), "12 at least"),
+        (bars(60, side=7), bars(60, side=7), "too small"),
+        (bars(60), np.zeros((60, 8, 8)), "ImageDataset"),
+    ],
+)
+def test_what_cannot_be_learnt_is_refused_and_costs_nothing(data: Any, public: Any, said: str) -> None:
+    budget = Budget(8.0, 1e-5)
+    with pytest.raises(InputError, match=said):
+        NeighbourPATE.from_settings(**{**QUICK, "unsafe_noise_seed": None}).fit(data, public, budget=budget)
+    assert not budget.events
+
+
+@pytest.mark.slow
+def test_digits_are_learnt_from_unlabelled_ones() -> None:
+    train, test = digits()
+    shown = unlabelled(test)
+    made = NeighbourPATE.from_settings(**{**QUICK, "epsilon": 20.0, "width": 16, "first_steps": 400, "steps": 400})
+    assert made.fit(train, shown).score(test) > 0.85
