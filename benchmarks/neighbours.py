@@ -19,7 +19,7 @@ from benchmarks.splits import split_images
 from understudy.methods.neighbours import NeighbourPATE
 
 EPSILON = 0.5
-# Private-kNN, Table 1: accuracy in per cent, and the epsilon beside it.
+# Private-kNN: accuracy in per cent, and the epsilon beside it.
 PRINTED: dict[str, tuple[float | None, float | None]] = {"mnist": (98.8, 0.47), "fashion": (None, None)}
 _QUICK = {"landmarks": 100, "second_landmarks": 100, "schooling.width": 4, "first_steps": 30, "steps": 30}
 
@@ -60,7 +60,7 @@ def parts(size: Size, repeats: int) -> list[Part]:
 def _quotes() -> list[Quote]:
     return [
         Quote(
-            table="Table 1",
+            table="MNIST and Fashion-MNIST",
             row=f"{dataset}: {said}",
             metric="accuracy",
             part=dataset,
@@ -77,7 +77,7 @@ def _quotes() -> list[Quote]:
 BENCHMARK = Benchmark(
     id="neighbours",
     title="PATE by neighbours",
-    paper="Private-kNN (2020), Table 1",
+    paper="Private-kNN (2020)",
     datasets=("mnist", "fashion"),
     repeats={"quick": 1, "full": 3},
     parts=parts,
