@@ -5,8 +5,10 @@ python -m benchmarks run out-of-core --size full
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -60,9 +62,45 @@ def write_rows(folder: Path, rows: int) -> int:
     return sum(file.stat().st_size for file in folder.glob("*.parquet"))
 
 
+def fit_on_dask(folder: str, how: str) -> dict[str, Any]:
+    """One fit of the folder by the workers that `how` counts; of `killed` one dies in the second pass. The cluster's start is not counted."""
+    from distributed import Client, LocalCluster
+
+    from benchmarks.methods import build
+    from understudy.engines import open_source
+    from understudy.engines.on_dask import OnDask
+
+    generator: Any = build("moments", {}, 1.0, 0)
+    generator.delta = 1e-9
+    words = how.split()
+    settings: Any = {"n_workers": int(words[1]), "threads_per_worker": 1, "dashboard_address": None}
+    killed: list[int] = []
+    with LocalCluster(**settings) as workers, Client(workers) as client:
+
+        def told(at: Any) -> None:
+            if "killed" in words and at.words.startswith("pass 2") and not killed:
+                pids: Any = client.run(os.getpid)
+                killed.append(next(iter(pids.values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        client.run(importlib.import_module, "understudy.methods.moments")
+        before = time.perf_counter()
+        generator.fit(open_source(folder, OnDask(client)), "sick", progress=told)
+        seconds = time.perf_counter() - before
+    return {
+        "model": generator.facts_["model"],
+        "fit_seconds": round(seconds, 1),
+        "workers_killed": len(killed),
+        "peak_memory_mb": round(peak_memory()),
+    }
+
+
 def fit_folder(folder: str, how: str) -> dict[str, Any]:
     """One fit, of the folder, or of a frame that pandas read from it. Imports are not counted."""
     from benchmarks.methods import build
+
+    if how.startswith("dask"):
+        return fit_on_dask(folder, how)
 
     generator: Any = build("moments", {}, 1.0, 0)
     generator.delta = 1e-9
@@ -101,7 +139,12 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 def parts(size: Size, repeats: int) -> list[Part]:
     sizes = {"quick": [("parts", 300_000), ("pandas", 300_000)]}.get(
-        size, [("pandas", 5_000_000), ("parts", 5_000_000), ("parts", 100_000_000)]
+        size,
+        [
+            *[("pandas", 5_000_000), ("parts", 5_000_000)],
+            *[(f"dask {workers}", 5_000_000) for workers in ("1", "2", "4", "4 killed")],
+            ("parts", 100_000_000),
+        ],
     )
     return [
         Part(f"{how}-{rows}", "benchmarks.out_of_core:measure", {"how": how, "rows": rows}, repeats)
@@ -120,5 +163,7 @@ BENCHMARK = Benchmark(
         "Made-up rows of 15 columns: five numbers without a grid, four whole numbers, four categories of 3 to 200 values, a day and a "
         "class; epsilon 1, no schema. `parts`: `fit` of a folder of Parquet files. `pandas`: `fit` of the frame that pandas read from "
         "the same folder. Memory is the peak of the whole process.",
+        "`dask N`: `fit` of the folder by N worker processes of one thread each, which read the rows for each pass; with `killed` one of them is "
+        "killed in the second pass. Memory is that of the process which draws the noise.",
     ),
 )
