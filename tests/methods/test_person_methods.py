@@ -109,7 +109,7 @@ def test_a_persons_rows_are_clipped_together() -> None:
     "distiller",
     [
         DPKIP(2.0, 1e-5, 2, epochs=2, batch=150, random_state=0),
-        DPKIP(2.0, 1e-5, 2, epochs=2, batch=150, warm_start="moments", random_state=0),
+        DPKIP(8.0, 1e-5, 2, epochs=2, batch=150, warm_start="moments", random_state=0),
         OneLook(2.0, 1e-5, 2, descent=SampleDescent(steps=4, batch=20, samples=30), random_state=0),
     ],
     ids=["dpkip", "dpkip-warm", "one-look"],
