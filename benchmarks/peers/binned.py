@@ -1,4 +1,4 @@
-"""AIM and MST, ours and dpmm's, on the same bins in the same run: adult and credit at epsilon 1.
+"""AIM and MST, ours, dpmm's and dpsynth's, on the same bins in the same run: adult and credit at epsilon 1.
 
 Numbers are cut into 20 equal bins between their public bounds, categories are codes, and all of epsilon goes to the method. Workload
 error is the mean distance (total variation) of all two-way tables of 20,000 synthetic rows from those of the training rows, on
@@ -28,13 +28,15 @@ from understudy.tables import Coded, Encoder
 WORKER = Path(__file__).parent / "binned_worker.py"
 EPSILON, ROWS, BINS = 1.0, 20_000, 20
 LIMIT = 3600.0  # processor seconds
+LIBRARIES = ("understudy", "dpmm", "dpsynth")
 # The largest model of AIM; as ours has it by default.
 MEGABYTES = 4
 
 
 def parts(size: Size, repeats: int) -> list[Part]:
-    """MST first, which is quick; AIM once."""
-    every = [(m, lib, data) for m in ("mst", "aim") for lib in ("understudy", "dpmm") for data in ("adult", "credit")]
+    """MST first, which is quick; AIM once. SWIFT is dpsynth's own."""
+    pairs = [(m, lib) for m in ("mst", "aim") for lib in LIBRARIES] + [("swift", "dpsynth")]
+    every = [(m, lib, data) for m, lib in pairs for data in ("adult", "credit")]
     if size == "quick":
         every = [("mst", "understudy", "adult")]
     return [
@@ -112,13 +114,15 @@ def summary(runs: Sequence[Row]) -> list[Row]:
 
 BENCHMARK = Benchmark(
     id="aim-mst",
-    title="AIM and MST beside dpmm's, on the same bins",
+    title="AIM and MST beside dpmm's and dpsynth's, on the same bins",
     datasets=("adult", "credit"),
     repeats={"quick": 1, "full": 3},
     parts=parts,
     summary=summary,
     notes=(
-        "Same codes, same split, same classifiers, all of epsilon 1 to the method; dpmm's models by themselves, without its binning.",
+        "Same codes, same split, same classifiers, all of epsilon 1 to the method; dpmm's models by themselves, without its binning. "
+        "dpsynth is Google's (commit cf8075f of 2026-08-20, with mbi 361705d), whose AIM is the variant AIM-GDP; it is on no package index, so its "
+        "environment (`benchmarks/peers/.venvs/dpsynth`, Python 3.12) is made by hand. SWIFT is its own and has no limit in MB.",
         f"AIM's model is limited to {MEGABYTES} MB in both. Seconds are processor seconds of fitting, memory is the process' peak. A "
         f"row without scores failed or did not end within {LIMIT:g} processor seconds.",
         "AIM is measured once.",
