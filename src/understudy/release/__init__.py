@@ -9,8 +9,9 @@ from understudy._lazy import attach
 
 if TYPE_CHECKING:
     from understudy.release.bundle import Bundle, check_target, read_bundle, write_bundle
+    from understudy.release.drawing import TableModel
     from understudy.release.estimator import Estimator
-    from understudy.release.generator import TableGenerator, TableModel
+    from understudy.release.generator import TableGenerator
     from understudy.release.spending import Spending, spending
 
 _HOMES = {
@@ -18,7 +19,7 @@ _HOMES = {
     "Estimator": "understudy.release.estimator",
     "Spending": "understudy.release.spending",
     "TableGenerator": "understudy.release.generator",
-    "TableModel": "understudy.release.generator",
+    "TableModel": "understudy.release.drawing",
     "check_target": "understudy.release.bundle",
     "read_bundle": "understudy.release.bundle",
     "spending": "understudy.release.spending",

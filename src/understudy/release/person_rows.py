@@ -19,7 +19,7 @@ from understudy.tables.persons import ROWS
 from understudy.tables.visits import MADE
 
 if TYPE_CHECKING:
-    from understudy.release.generator import TableModel
+    from understudy.release.drawing import TableModel
 
 # So many rows are drawn at once at most.
 _CHUNK = 1 << 16

@@ -26,7 +26,7 @@ from understudy.tables.written import as_written, plain_times
 from understudy.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from understudy.release.generator import TableModel
+    from understudy.release.drawing import TableModel
 
 CHUNK = 1 << 16
 # A condition that fewer than one row in this many fulfils is given up, and so are rules that fewer keep.
