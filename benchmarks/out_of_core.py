@@ -56,9 +56,12 @@ def write_rows(folder: Path, rows: int) -> int:
     there = sum(parquet.read_metadata(file).num_rows for file in folder.glob("*.parquet"))
     for number, start in enumerate(range(0, rows if there != rows else 0, FILE)):
         schema = some_rows(0, 1).schema
-        with parquet.ParquetWriter(folder / f"{number:04d}.parquet", schema, compression="zstd") as file:
+        path = folder / f"{number:04d}.parquet"
+        half = path.with_suffix(".half")
+        with parquet.ParquetWriter(half, schema, compression="zstd") as file:
             for group in range(start, min(start + FILE, rows), GROUP):
                 file.write_table(some_rows(group // GROUP, min(GROUP, rows - group)))
+        half.rename(path)
     return sum(file.stat().st_size for file in folder.glob("*.parquet"))
 
 
@@ -141,7 +144,7 @@ def parts(size: Size, repeats: int) -> list[Part]:
     sizes = {"quick": [("parts", 300_000), ("pandas", 300_000)]}.get(
         size,
         [
-            *[("pandas", 5_000_000), ("parts", 5_000_000)],
+            *[(how, rows) for rows in (5_000_000, 20_000_000) for how in ("pandas", "parts")],
             *[(f"dask {workers}", 5_000_000) for workers in ("1", "2", "4", "4 killed")],
             ("parts", 100_000_000),
         ],

@@ -49,10 +49,29 @@ def dpsynth(method: str, rows: pd.DataFrame, meta: dict[str, Any]) -> tuple[pd.D
     began = time.process_time()
     domains = {name: CategoricalAttribute(tuple(map(str, range(size)))) for name, size in meta["sizes"].items()}
     synthesiser = TabularSynthesizer(domains=domains, discrete_mechanism=kinds[method]())
-    fitted = synthesiser.calibrate(epsilon=meta["epsilon"], delta=meta["delta"])
+    fitted = synthesiser.configure(zcdp_rho=_rho(synthesiser, meta), delta=meta["delta"])
     made = fitted(default_rng(meta["seed"]), rows.astype(str)).synthetic_data
     seconds = time.process_time() - began
     return made.sample(meta["rows"], replace=len(made) < meta["rows"], random_state=meta["seed"]).astype(int), seconds
+
+
+def _rho(synthesiser: Any, meta: dict[str, Any]) -> float:
+    """What its `calibrate` finds; that begins at zero, which the released accounting library cannot divide by."""
+    import dp_accounting as accounting
+
+    def found(accountant: Any) -> float:
+        return accounting.calibrate_dp_mechanism(
+            accountant,
+            lambda rho: synthesiser.configure(zcdp_rho=rho, delta=meta["delta"]).dp_event,
+            meta["epsilon"],
+            meta["delta"],
+            bracket_interval=accounting.ExplicitBracketInterval(1e-4, 10.0),
+        )
+
+    try:
+        return found(accounting.pld.PLDAccountant)
+    except (accounting.UnsupportedEventError, NotImplementedError):
+        return found(accounting.rdp.RdpAccountant)
 
 
 def understudy(method: str, rows: pd.DataFrame, meta: dict[str, Any]) -> tuple[pd.DataFrame, float]:
