@@ -127,3 +127,16 @@ def test_a_table_may_have_more_columns_than_einsum_has_names() -> None:
     assert np.allclose(made.pairs()[(57, 59)], [[0.41, 0.09], [0.09, 0.41]], atol=1e-3)
     rows = draw(sizes, made.tree.cliques, made.tables, 500, np.random.default_rng(0))
     assert (rows[:, 58] == rows[:, 59]).mean() > 0.8
+
+
+def test_rows_come_out_even() -> None:
+    """Each cell of a drawn table is within a row or two of its chance, where rows drawn one by one stray by the root of it."""
+    rng = np.random.default_rng(0)
+    first, second = rng.dirichlet(np.ones(6), 1)[0], rng.dirichlet(np.ones(5), 6)
+    joint = first[:, None] * second
+    rows = draw((6, 5), [(0,), (0, 1)], [first, joint], 10_000, rng)
+    assert np.abs(np.bincount(rows[:, 0], minlength=6) - 10_000 * first).max() < 2
+    counts = np.bincount(rows[:, 0] * 5 + rows[:, 1], minlength=30).reshape(6, 5)
+    assert np.abs(counts - 10_000 * joint).max() < 4
+    # Which rows have which code is by chance.
+    assert abs(np.corrcoef(rows[1:, 0], rows[:-1, 0])[0, 1]) < 0.04

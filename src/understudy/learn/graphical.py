@@ -26,11 +26,11 @@ _LEAST = 0.1
 
 
 class Measured(NamedTuple):
-    """A noisy table of a clique, flat or in its shape, and the noise's standard deviation on a cell."""
+    """A noisy table of a clique, flat or in its shape, and the noise's standard deviation on each cell, or on all of them."""
 
     clique: Clique
     table: np.ndarray
-    sigma: float
+    sigma: float | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def fit(
 def towards(one: Measured, expected: np.ndarray) -> np.ndarray:
     """A potential that brings what is `expected` of a clique (shares, in its shape) to what was measured: one step of iterative
     proportional fitting, and a far better start than nothing."""
-    counts = np.maximum(one.table.reshape(expected.shape), _LEAST * one.sigma)
+    counts = np.maximum(one.table, _LEAST * one.sigma).reshape(expected.shape)
     return np.log(counts / counts.sum()) - np.log(np.maximum(expected, 1e-12))
 
 
@@ -219,6 +219,7 @@ def draw(
 ) -> np.ndarray:
     """Codes of `n` rows, clique after clique, each given what it shares with those before it.
 
+    Rows alike in that come out even: each new code as often as its chance says, as nearly as whole rows allow.
     `given` is a column of the first clique and the code that all rows have there.
     """
     codes = np.zeros((n, len(sizes)), dtype=np.int64)
@@ -239,12 +240,21 @@ def draw(
         # Row i of `upto` lies between i and i + 1: one search serves all rows.
         width = upto.shape[1]
         flat = (upto + np.arange(len(upto))[:, None]).ravel()
-        chosen = np.searchsorted(flat, at + rng.random(n), side="right") - at * width
+        chosen = np.searchsorted(flat, at + _evenly_spread(at, rng), side="right") - at * width
         codes[:, new] = np.array(np.unravel_index(np.clip(chosen, 0, width - 1), [sizes[v] for v in new])).T
     return codes
 
 
 # --------------------------------------------------------------------------------------------------------------
+
+
+def _evenly_spread(groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A number from 0 to 1 for each row, uniform; of the k rows of a group each has another k-th of that."""
+    order = np.lexsort((rng.random(len(groups)), groups))
+    sizes = np.bincount(groups)
+    rank = np.empty(len(groups))
+    rank[order] = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return (rank + rng.random(len(groups))) / sizes[groups]
 
 
 def _log_marginal(belief: np.ndarray, clique: Clique, wanted: Clique) -> np.ndarray:
@@ -266,7 +276,7 @@ class _Part(NamedTuple):
     host: int
     out: tuple[int, ...]
     table: np.ndarray
-    weight: float
+    weight: np.ndarray
 
 
 def _part(tree: Tree, one: Measured) -> _Part:
@@ -274,7 +284,8 @@ def _part(tree: Tree, one: Measured) -> _Part:
     over = tree.cliques[host]
     out = tuple(i for i, v in enumerate(over) if v not in one.clique)
     table = np.asarray(one.table, dtype=np.float64).reshape(tree.shape(one.clique))
-    return _Part(host, out, _spread(table, one.clique, over), 1 / one.sigma**2)
+    weight = np.broadcast_to(1 / np.square(one.sigma), np.shape(one.table)).reshape(table.shape)
+    return _Part(host, out, _spread(table, one.clique, over), _spread(weight, one.clique, over))
 
 
 def _loss(
@@ -285,8 +296,8 @@ def _loss(
     for host, out, table, weight in parts:
         expected.append(total * tables[host].sum(axis=out, keepdims=True))
         away = expected[-1] - table
-        loss += 0.5 * weight * float(np.vdot(away, away))
         gradient.append(weight * away)
+        loss += 0.5 * float(np.vdot(gradient[-1], away))
     return loss, gradient, expected
 
 
@@ -295,7 +306,7 @@ def _curvature(tree: Tree, measured: Sequence[Measured]) -> float:
     found = [0.0] * len(tree.cliques)
     for clique, _, sigma in measured:
         host = tree.host(clique)
-        found[host] += math.prod(tree.shape(tree.cliques[host])) / math.prod(tree.shape(clique)) / sigma**2
+        found[host] += math.prod(tree.shape(tree.cliques[host])) / math.prod(tree.shape(clique)) / np.min(sigma) ** 2
     return max(found, default=1.0)
 
 

@@ -17,8 +17,9 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.learn.graphical import Clique, Measured, Model, Tree, draw, marginal, towards
+from understudy.learn.graphical import Clique, Measured, Model, Tree, draw, towards
 from understudy.methods.moments.space import buy, buy_once
+from understudy.methods.rare_codes import RareCodes
 from understudy.privacy import PrepaidRho
 from understudy.privacy.zcdp import choice_rho, counts_rho, largest_rho
 from understudy.release.arrays import fitting
@@ -124,29 +125,32 @@ class GridModel:
     grid: Grid
     cliques: tuple[Clique, ...]
     tables: Sequence[np.ndarray]
+    rare: RareCodes | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.grid.sizes if self.rare is None else self.rare.sizes
 
     def draw(self, n: int, wanted: Mapping[str, Any], rng: np.random.Generator) -> pd.DataFrame:
         given = self.grid.given(wanted)
         if given is not None and given[0] not in self.cliques[0]:
             given = None  # other rows are sorted out
-        return self.grid.frame(draw(self.grid.sizes, self.cliques, self.tables, n, rng, given), rng)
-
-    def shares(self, clique: Clique) -> np.ndarray:
-        """The shares of a table that lies within one of the cliques'."""
-        host = next(i for i, one in enumerate(self.cliques) if set(clique) <= set(one))
-        return marginal(self.tables[host], self.cliques[host], clique)
+        codes = draw(self.sizes, self.cliques, self.tables, n, rng, given)
+        return self.grid.frame(codes if self.rare is None else self.rare.widened(codes, rng), rng)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {
             "members": np.array([v for clique in self.cliques for v in clique], dtype=np.int64),
             "lengths": np.array([len(clique) for clique in self.cliques], dtype=np.int64),
             "shares": np.concatenate([table.ravel() for table in self.tables]),
+            **({} if self.rare is None else self.rare.arrays()),
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], grid: Grid) -> GridModel:
         """What `arrays` gave, from whoever."""
-        sizes, columns = grid.sizes, len(grid.sizes)
+        rare, columns = RareCodes.from_arrays(arrays, grid.sizes), len(grid.sizes)
+        sizes = grid.sizes if rare is None else rare.sizes
         members = fitting(arrays, "members", None, least=0, most=columns - 1).astype(np.int64)
         lengths = fitting(arrays, "lengths", None, least=1, most=columns).astype(np.int64)
         shares = fitting(arrays, "shares", None, least=0.0, most=1.0 + 1e-6).astype(np.float64)
@@ -162,7 +166,7 @@ class GridModel:
         ]
         if any(abs(table.sum() - 1) > 1e-3 for table in tables):
             raise InputError("a table does not hold shares of a whole: the release is damaged. Copy it again.")
-        return cls(grid, tuple(cliques), tables)
+        return cls(grid, tuple(cliques), tables, rare)
 
 
 class TableLook(Trainer):
@@ -177,6 +181,7 @@ class TableLook(Trainer):
         self.keeps = rows.run.workspace is not None
         self.one_way: list[np.ndarray] = []
         self.one_sigma = math.inf
+        self.rare: RareCodes | None = None
 
     def look(self, iteration: int, draw: Draw) -> dict[str, float]:
         """Touches private data: one step, all of it through the gate."""
@@ -304,7 +309,8 @@ class MarginalGenerator(TableGenerator):
             raise InputError("the run was stopped before anything was counted: there is nothing to release.")
         model, facts = run.finish()
         facts = {"columns": len(grid.sizes), "cliques": len(model.tree.cliques), "rho": run.paid.rho, **facts}
-        return Learnt(GridModel(grid, model.tree.cliques, model.tables), facts, coordinates=grid.coordinates)
+        released = GridModel(grid, model.tree.cliques, model.tables, run.rare)
+        return Learnt(released, facts, coordinates=grid.coordinates)
 
     def restore(self, arrays: Mapping[str, np.ndarray], schema: Schema, facts: Mapping[str, Any]) -> GridModel:
         if self.coordinates_ is None:

@@ -2,14 +2,15 @@
 
 A third of rho counts every column. A third chooses d - 1 pairs, one after the other, that join the columns into a tree, each by the
 exponential mechanism: a pair's score is how far its table is from what independent columns would give. The last third counts
-the chosen pairs. A graphical model of all these tables is the release.
+the chosen pairs. Values that do not stand out of the noise on their column are one value to all pairs. A graphical model of all
+these tables is the release.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from understudy.learn.graphical import Clique, Measured, Model, fit, towards
 from understudy.methods.marginals import CodedTable, MarginalGenerator, TableLook
+from understudy.methods.rare_codes import RareCodes
 from understudy.privacy.zcdp import ROUNDING, choice_rho, counts_rho
 from understudy.release.driver import Draw
 from understudy.release.intake import Intake
@@ -60,6 +62,7 @@ class TreeLook(TableLook):
         """Touches private data."""
         if iteration == 0:
             self.count_columns(self.column_sigma, draw)
+            self._put_together()
         elif iteration <= self.edges_wanted:
             scores = self._all_scores()
             group = self._groups()
@@ -69,11 +72,25 @@ class TreeLook(TableLook):
             self.pairs = [self.count(edge, self.pair_sigma, draw) for edge in self.edges]
         return {"edges": float(len(self.edges))}
 
+    def _put_together(self) -> None:
+        """Private, as the codes of the rows are. From now on they are those in which rare values are one."""
+        self.rare = RareCodes.of(self.one_way, self.one_sigma, self.table.target)
+        self.sizes = self.rare.sizes
+        self.table = replace(self.table, codes=self.rare.narrowed(self.table.codes), sizes=self.sizes)
+
+    @property
+    def columns(self) -> list[Measured]:
+        if (rare := self.rare) is None:
+            return super().columns
+        return [
+            Measured((v,), rare.table(v, table), rare.sigma(v, self.one_sigma)) for v, table in enumerate(self.one_way)
+        ]
+
     def _all_scores(self) -> dict[Clique, int]:
         """Private. How far each pair is from independence."""
         if self._scores is None:
-            total = self.total
-            shares = [np.maximum(table, 0) / max(float(np.maximum(table, 0).sum()), 1.0) for table in self.one_way]
+            total, tables = self.total, [one.table for one in self.columns]
+            shares = [np.maximum(table, 0) / max(float(np.maximum(table, 0).sum()), 1.0) for table in tables]
             self._scores = {
                 (a, b): self.table.away(self.table.counts((a, b)), total * np.outer(shares[a], shares[b]))
                 for a, b in combinations(range(len(self.sizes)), 2)
@@ -105,6 +122,8 @@ class TreeLook(TableLook):
 
     def see(self, arrays: Mapping[str, np.ndarray]) -> None:
         self.unpack_columns(arrays)
+        if self.one_way:
+            self._put_together()
         self.edges = [(int(a), int(b)) for a, b in arrays["edges"]]
         for _ in self.edges:
             self.paid.skip(choice_rho(self.epsilon))

@@ -1,0 +1,76 @@
+"""Rare codes put together: what stands out stays, rows come back by the counts of the column, and a damaged release is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from understudy import MST, load
+from understudy.errors import InputError
+from understudy.methods.rare_codes import RareCodes
+from understudy.tables import Column, Schema
+
+TABLES = [np.array([900.0, 20.0, 60.0, -5.0, 500.0]), np.array([3.0, 4.0]), np.array([700.0, 10.0])]
+
+
+def test_what_stands_out_stays_and_the_rest_is_one_code() -> None:
+    rare = RareCodes.of(TABLES, 30.0, whole=1)
+    assert rare.sizes == (3, 2, 2)  # the second stays whole, of the third one code alone is rare
+    assert rare.codes[0].tolist() == [0, 2, 2, 2, 1]
+    assert rare.within[0] == pytest.approx([1, 0.25, 0.75, 0, 1])
+    assert rare.table(0, TABLES[0]).tolist() == [900, 500, 75]
+    assert rare.sigma(0, 30.0) == pytest.approx([30, 30, 30 * 3**0.5])
+
+
+def test_a_column_of_noise_alone_is_one_code_dealt_out_alike() -> None:
+    rare = RareCodes.of([np.array([-1.0, -2.0, -3.0]), np.ones(2)], 10.0, whole=1)
+    assert rare.sizes == (1, 2)
+    wide = rare.widened(np.zeros((9000, 2), dtype=np.int64), np.random.default_rng(0))
+    assert np.bincount(wide[:, 0]) / 9000 == pytest.approx([1 / 3] * 3, abs=0.03)
+
+
+def test_rows_come_back_by_the_counts_of_their_column() -> None:
+    rare, rng = RareCodes.of(TABLES, 30.0, whole=1), np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, len(table), 8000) for table in TABLES], axis=1)
+    narrow = rare.narrowed(codes)
+    wide = rare.widened(narrow, rng)
+    assert np.array_equal(rare.narrowed(wide), narrow)
+    assert np.array_equal(wide[:, 1:], codes[:, 1:])
+    among = wide[narrow[:, 0] == 2, 0]
+    assert (among == 2).mean() == pytest.approx(0.75, abs=0.03)
+    assert not np.any(among == 3)
+
+
+@pytest.mark.parametrize("array", ["new_codes", "within"])
+def test_a_damaged_release_is_refused(array: str) -> None:
+    rare, sizes = RareCodes.of(TABLES, 30.0, whole=1), [len(table) for table in TABLES]
+    assert RareCodes.from_arrays({}, sizes) is None
+    again = RareCodes.from_arrays(rare.arrays(), sizes)
+    assert again is not None
+    assert again.sizes == rare.sizes
+    for damaged in (rare.arrays()[array][:-1], np.roll(rare.arrays()[array], 1)):
+        with pytest.raises(InputError, match="damaged"):
+            RareCodes.from_arrays(rare.arrays() | {array: damaged}, sizes)
+
+
+def test_mst_counts_pairs_of_what_stands_out(tmp_path: Path) -> None:
+    """Ninety towns of next to nobody beside two large ones: pairs have three towns, and rows have all of them again."""
+    towns = tuple(f"town {number}" for number in range(92))
+    rng = np.random.default_rng(0)
+    town = np.where(rng.random(3000) < 0.9, rng.integers(0, 2, 3000), rng.integers(2, 92, 3000))
+    sick = rng.random(3000) < np.where(town == 0, 0.8, 0.2)
+    frame = pd.DataFrame({"town": np.array(towns)[town], "sick": sick})
+    schema = Schema((Column("town", "categorical", categories=towns), Column("sick", "boolean")), "sick")
+    generator = MST(1.0, random_state=0, unsafe_noise_seed=0).fit(frame, schema=schema)
+    assert len(generator.model_.arrays()["shares"]) < 40
+    rows = generator.sample(4000, random_state=0)
+    assert float((~rows.town.isin(towns[:2])).mean()) == pytest.approx(0.1, abs=0.04)
+    assert rows.town.nunique() > 20
+    assert float(rows[rows.town == "town 0"].sick.mean()) == pytest.approx(0.8, abs=0.1)
+    generator.save(tmp_path / "out")
+    pd.testing.assert_frame_equal(
+        load(tmp_path / "out").sample(50, random_state=3), generator.sample(50, random_state=3)
+    )
