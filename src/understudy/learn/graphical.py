@@ -236,7 +236,9 @@ def draw(
         chances = marginal(table, clique, (*known, *new)).reshape(math.prod(sizes[v] for v in known), -1) + 1e-300
         upto = np.cumsum(chances, axis=1)
         upto /= upto[:, -1:]
-        at = np.ravel_multi_index(codes[:, known].T, [sizes[v] for v in known]) if known else np.zeros(n, np.int64)
+        at = np.zeros(n, np.int64)
+        if known:
+            at = np.asarray(np.ravel_multi_index(codes[:, known].T, [sizes[v] for v in known]))
         # Row i of `upto` lies between i and i + 1: one search serves all rows.
         width = upto.shape[1]
         flat = (upto + np.arange(len(upto))[:, None]).ravel()
