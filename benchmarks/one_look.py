@@ -150,8 +150,8 @@ def _parts(repeats: int, *, small: bool = True) -> Iterator[Part]:
 
     for name in RECIPES:
         for kind in ("ours", "before"):
-            yield part("convnets", kind, name, 1.0, repeats, sizes=[10, 20, 50])
             for epsilon in (1.0, 10.0) if kind == "ours" else (1.0,):
+                yield part("convnets", kind, name, epsilon, repeats, sizes=[10, 20, 50] if epsilon == 1 else [20, 50])
                 for per_class in (10, 50):
                     yield part("regression", kind, name, epsilon, repeats, learner="KRR", per_class=per_class)
         for what in REGRESSION if name == "mnist" else list(REGRESSION)[:2]:

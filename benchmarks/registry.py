@@ -43,6 +43,7 @@ PAGES: dict[str, dict[str, str]] = {
         "one-look": "one_look:BENCHMARK",
         "distill-speed": "distill_speed:BENCHMARK",
         "dpkip-choices": "dpkip_choices:BENCHMARK",
+        "field-2-choose": "field_images:CHOOSE",
         "adversarial-curves": "adversarial:BENCHMARK",
         "generators-choose": "generators:CHOOSE",
         "generators-report": "generators:REPORT",

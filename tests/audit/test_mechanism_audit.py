@@ -186,7 +186,7 @@ def test_a_choice_keeps_its_epsilon_and_half_its_noise_is_noticed() -> None:
     for halved in (False, True):
         chosen: list[np.ndarray] = []
         for scores in (here, there):
-            budget = Budget(1e3, DELTA)
+            budget = Budget(1e4, DELTA)
             if halved:
                 budget.noise = HalvedNoise(budget.noise)
             paid = PrepaidRho(draws * epsilon**2 / 8 * (1 + 1e-9), budget)
