@@ -51,6 +51,7 @@ COMMANDS = (
     "describe",
     "classify",
     "synthesize",
+    "sample",
     "distill",
     "evaluate",
     "report",

@@ -1,4 +1,4 @@
-"""`understudy synthesize` and `understudy sample`: synthetic rows from a private table, and more from a release."""
+"""`understudy synthesize`: synthetic rows from a private table, or images from a set of images."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from understudy.cli.batches import DaskOption, OutOfCoreOption, in_batches, open
 from understudy.cli.images import (
     AboutImages,
     is_images,
-    makes_images,
     read_images,
     refuse_about_images,
-    sample_images,
     synthesize_images,
 )
 from understudy.cli.options import (
@@ -45,13 +43,13 @@ from understudy.cli.options import (
     make,
     progress_bar,
     read_rows,
-    read_value,
     source,
     tell_owner,
     tell_verdict,
     with_records,
 )
 from understudy.cli.report import ReportOption, check_report, write_report_for
+from understudy.cli.sample import tell_rules, written
 from understudy.cli.visits import (
     WORDS,
     ChildOption,
@@ -59,7 +57,6 @@ from understudy.cli.visits import (
     ConstantOption,
     KeyOption,
     OrderOption,
-    child_path,
     left_out_of,
     listed_names,
     mended_tables,
@@ -325,68 +322,6 @@ def _from_batches(
     _report(generator, out, None, rows, folder, private, drawn, None, None, as_json)
 
 
-@app.command()
-def sample(
-    release: Annotated[Path, typer.Argument(help="The release folder that `synthesize` made.")],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="File for the rows: .csv, .csv.gz, .parquet or .feather. For images: .npz, .parquet, .png, or a folder."
-        ),
-    ],
-    rows: Annotated[
-        int, typer.Option(help="How many rows, or persons where whole ones are drawn; any number is free.")
-    ] = 1000,
-    condition: Annotated[
-        list[str] | None,
-        typer.Option(help="Only rows with COLUMN=VALUE, or 'age >= 65', as a rule is written; may be repeated."),
-    ] = None,
-    balance: Annotated[
-        float, typer.Option(help="0: classes as common as released; 1: all alike; between: rare ones more often.")
-    ] = 0.0,
-    seed: Annotated[int | None, typer.Option(help="Makes the rows repeatable.")] = None,
-    partitions: Annotated[
-        int | None,
-        typer.Option(help="Write up to so many Parquet files into the new folder OUT; the same rows however many."),
-    ] = None,
-    child_out: ChildOutOption = None,
-    as_json: Json = False,
-) -> None:
-    """Draw synthetic rows from a release. Spends nothing."""
-    from understudy.tables import check_table_path
-
-    generator = registry.load(release)
-    if makes_images(generator):
-        sample_images(generator, out, rows, seed, (condition, balance or None, partitions), as_json)
-        return
-    if partitions is None:
-        check_table_path(out)
-    if not hasattr(generator, "sample_to"):
-        raise InputError(f"{release} holds a {generator.__class__.__name__}, which makes no rows.")
-    plain = [text for text in condition or [] if _is_plain(text)]
-    conditions = dict(_condition(text, generator.schema_) for text in plain)
-    where = [text for text in condition or [] if text not in plain]
-    more: dict[str, Any] = {"balance": balance} if balance else {}
-    visits = getattr(generator, "visits_", None)
-    under = child_path(out, child_out, linked=visits is not None and visits.linked)
-    more |= {} if under is None else {"child": under}
-    more |= {} if partitions is None else {"partitions": partitions}
-    drawn = generator.sample_to(out, rows, conditions, seed, where=where, **more)
-    epsilon = generator.certificate_.epsilon
-    if as_json:
-        result = {
-            **_written(visits, out, under, rows, drawn),
-            "epsilon": epsilon,
-            "delta": generator.certificate_.delta,
-        }
-        print_json({**result, "drawn_again": drawn.drawn_again})
-    else:
-        what = f"{rows:,} rows" if visits is None else f"{rows:,} persons with {drawn.rows:,} rows"
-        places = str(out) if under is None else f"{out} and {under}"
-        typer.echo(f"Wrote {what} to {places}. Nothing was spent: the release holds at epsilon {epsilon:g}.")
-        _tell_rules(generator, drawn.drawn_again)
-
-
 def _whose(
     generator: Any, schema: Schema | None, person: str | None, rows: int | str | None, order: str | None, constant: list[str],
     *, linked: bool,
@@ -418,12 +353,6 @@ def _ask(generator: Any, frame: pd.DataFrame, owner: Person | None, yes: bool) -
         ask_about_persons(frame, generator.method, yes)
 
 
-def _written(visits: Any, out: Path, child: Path | None, rows: int, drawn: Any) -> dict[str, Any]:
-    """What was written where; of a release that draws whole persons how many there are, and how many rows they have."""
-    places = {"out": str(out)} if child is None else {"out": str(out), "child_out": str(child)}
-    return {**places, "rows": rows} if visits is None else {**places, "persons": rows, "rows": drawn.rows}
-
-
 def _taken(owner: Person | None, generator: Any) -> Person | None:
     """Whose rows were taken, and how many of them: that may have been looked at."""
     from dataclasses import replace
@@ -438,37 +367,6 @@ def _remove(private: Path) -> None:
     shutil.rmtree(private, ignore_errors=True)
 
 
-def _is_plain(text: str) -> bool:
-    """Whether a condition is COLUMN=VALUE, and not written as a rule is."""
-    name, equals, value = text.partition("=")
-    return bool(equals) and not value.startswith("=") and name[-1:] not in ("<", ">", "!", "=")
-
-
-def _tell_rules(generator: Any, drawn_again: float) -> None:
-    """How rules were kept, in one line."""
-    if (book := generator.rules_) is not None:
-        computed = [*book.facts()["computed"], *book.facts()["differences"]]
-        built = f" ({', '.join(computed)} by construction)" if computed else ""
-        many = len(book.schema.rules)
-        typer.echo(
-            f"Every row keeps {'the rule' if many == 1 else f'all {many} rules'}{built}; {drawn_again:.1%} of the rows that were drawn broke "
-            "one, and others were drawn for them."
-        )
-
-
-def _condition(text: str, schema: Any) -> tuple[str, Any]:
-    """COLUMN=VALUE in the type of the column's values."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise InputError(f"--condition {text!r}: write it as COLUMN=VALUE.")
-    column = schema[name]
-    if column.kind == "boolean":
-        return name, {"true": True, "1": True, "false": False, "0": False}.get(value.lower(), value)
-    if column.categories is not None:
-        return name, next((label for label in column.labels if str(label) == value), value)
-    return name, read_value(value)
-
-
 def _report(
     generator: Any, out: Path, child: Path | None, rows: int, folder: Path, private: Path, drawn: Drawn, unfit: Mended | None,
     beyond: dict[str, int] | None, as_json: bool,
@@ -480,7 +378,7 @@ def _report(
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "unit": certificate.body["unit"],
-        **_written(visits, out, child, rows, drawn),
+        **written(visits, out, child, rows, drawn),
         "release": str(folder),
         "certificate": str(folder / "certificate.json"),
         "iterations": certificate.body["release"].get("iterations_done"),
@@ -512,7 +410,7 @@ def _report(
             f"Could not be learnt, and left empty: {', '.join(absent)}. Nothing stood out of the noise; what a schema or "
             "--public-sample says of them costs nothing, and a larger --epsilon shows more."
         )
-    _tell_rules(generator, drawn_again)
+    tell_rules(generator, drawn_again)
     for reason in certificate.unsafe:
         typer.echo(f"Not safe to publish: {reason}.", err=True)
     if unfit is not None:
