@@ -1,4 +1,4 @@
-"""A small table of patients, and the command line as a test calls it."""
+"""A small table of patients, and what a command said of it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from sklearn.datasets import load_breast_cancer
-
-from understudy.cli.app import main
 
 FEATURES = ["mean radius", "mean texture", "mean area", "mean smoothness"]
 
@@ -22,13 +19,6 @@ def table() -> pd.DataFrame:
     labels = np.asarray(loaded.target_names)[loaded.target]
     order = np.random.default_rng(0).permutation(len(labels))
     return loaded.data[FEATURES].assign(diagnosis=labels).iloc[order].reset_index(drop=True)
-
-
-def cli(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit:
-        main([*map(str, arguments)])
-    printed = capsys.readouterr()
-    return int(exit.value.code or 0), printed.out, printed.err
 
 
 def result(printed: tuple[int, str, str]) -> dict[str, Any]:

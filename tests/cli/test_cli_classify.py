@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from patients import FEATURES, cli, edit, files, result, table  # pyright: ignore[reportMissingImports]
+from command import run  # pyright: ignore[reportMissingImports]
+from patients import FEATURES, edit, files, result, table  # pyright: ignore[reportMissingImports]
 
 from understudy.cli import main
 from understudy.cli.hosts import Meeting, read_meeting
@@ -50,7 +51,7 @@ def classify(
     charged = ("--ledger", "ledger.db", "--dataset", "patients") if ledger else ()
     # What a test says comes last, and so replaces what is said here.
     usual = ("--target", target, "--public", "public.csv", "--out", "release", *FAST, *charged)
-    return cli(capsys, "classify", "data.csv", *usual, *arguments)
+    return run(capsys, "classify", "data.csv", *usual, *arguments)
 
 
 def book() -> Ledger:
@@ -108,7 +109,7 @@ def test_classes_estimated_and_readable(capsys: pytest.CaptureFixture[str], fold
     assert "For your eyes only" in out
     assert "no class" not in out
     assert "Next: understudy verify release" in out
-    assert cli(capsys, "verify", folder / "release")[0] == 0
+    assert run(capsys, "verify", folder / "release")[0] == 0
     certificate = Certificate.load(folder / "release" / "certificate.json")
     (classes,) = certificate.earlier()
     assert [type(event).__name__ for event in certificate.events] == ["LNMaxEvent"]
@@ -169,7 +170,7 @@ def test_one_class_is_released_like_any_other(
     lopsided.to_csv("data.csv", index=False)
     with pytest.warns(UnderstudyWarning, match="no two classes"):
         assert result(classify(capsys, "--json"))["classes"] == ["benign"]
-    predicted = result(cli(capsys, "predict", "release", "public.csv", "--json"))
+    predicted = result(run(capsys, "predict", "release", "public.csv", "--json"))
     assert set(predicted["predictions"]["diagnosis"]) == {"benign"}
     assert set(result(classify(capsys, *CLASSES, "--out", "said", "--json", ledger=False))["classes"]) == {
         "benign",
@@ -226,9 +227,9 @@ def test_targets_that_are_no_text(
     sick = private["diagnosis"] == "malignant"
     private.assign(diagnosis=np.where(sick, values[1], values[0])).to_parquet("data.parquet")
     usual = ("--target", "diagnosis", "--public", "public.csv", "--out", "release", *FAST)
-    made = result(cli(capsys, "classify", "data.parquet", *usual, *arguments, "--json"))
+    made = result(run(capsys, "classify", "data.parquet", *usual, *arguments, "--json"))
     assert made["classes"] == classes
-    predicted = result(cli(capsys, "predict", "release", "public.csv", "--json"))
+    predicted = result(run(capsys, "predict", "release", "public.csv", "--json"))
     assert set(predicted["predictions"]["diagnosis"]) <= set(classes)
 
 
@@ -295,7 +296,7 @@ def test_a_target_whose_declared_kind_is_no_class(
     refused(capsys, "is continuous; a classifier needs categories", "--schema", "schema.yaml")
     private.assign(diagnosis=pd.Timestamp("2024-01-01")).to_parquet("data.parquet")
     usual = ("--target", "diagnosis", "--public", "public.csv", "--out", "release", *FAST)
-    code, _, err = cli(capsys, "classify", "data.parquet", *usual)
+    code, _, err = run(capsys, "classify", "data.parquet", *usual)
     assert (code, "is datetime; a classifier needs categories" in err) == (2, True)
 
 
@@ -307,7 +308,7 @@ def test_classes_must_be_of_the_type_that_a_file_declares(
     for values, words in (([0.5, 1.5], "holds numbers"), ([False, True], "holds true and false")):
         benign = private["diagnosis"] == "benign"
         private.assign(diagnosis=np.where(benign, values[0], values[1])).to_parquet("data.parquet")
-        code, _, err = cli(capsys, "classify", "data.parquet", *usual)
+        code, _, err = run(capsys, "classify", "data.parquet", *usual)
         assert (code, f"{words}, so must the list" in err) == (2, True)
 
 

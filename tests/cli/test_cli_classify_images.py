@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "images"))
 
@@ -19,16 +20,6 @@ from understudy.images import write_folder, write_npz, write_parquet
 from understudy.privacy import Ledger
 
 QUICK = ("--set", "batch=60", "--set", "epochs=2", "--set", "width=4", "--epsilon", "4")
-
-
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    code = 0
-    try:
-        main([str(a) for a in args])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture(scope="module")

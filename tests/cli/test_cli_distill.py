@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "images"))
 
 from small_images import bars  # pyright: ignore[reportMissingImports]
 
 import understudy
-from understudy.cli.app import main
 from understudy.images import read_npz, write_npz
 from understudy.learn.checkpoints import Log
 from understudy.privacy import Certificate, Ledger
@@ -38,16 +38,6 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     )
     SCHEMA.write(tmp_path / "schema.yaml")
     return tmp_path / "data.csv", tmp_path / "schema.yaml"
-
-
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    code = 0
-    try:
-        main([str(a) for a in args])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_a_table_with_a_ledger(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,24 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
 
 from small_generators import SCHEMA, table  # pyright: ignore[reportMissingImports]
 
-from understudy.cli.app import main
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import read_table, validate_frame
-
-
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    code = 0
-    try:
-        main([str(a) for a in args])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 from understudy import load
 from understudy.audit.worlds import SCHEMA, visits
-from understudy.cli.app import main
 from understudy.errors import InputError
 from understudy.methods.moments import MomentsGenerator
 from understudy.privacy import Certificate
@@ -25,16 +25,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     visits(300).rename(columns={"who": "patient_id"}).to_csv(folder / "visits.csv", index=False)
     SCHEMA.write(folder / "schema.yaml")
     return folder / "visits.csv"
-
-
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    code = 0
-    try:
-        main([str(a) for a in args])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_a_promise_for_persons_from_the_table_to_the_ledger(

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from patients import cli, edit, files, result, table  # pyright: ignore[reportMissingImports]
+from command import run  # pyright: ignore[reportMissingImports]
+from patients import edit, files, result, table  # pyright: ignore[reportMissingImports]
 
 from understudy import load
 from understudy.cli.app import main
@@ -47,16 +48,16 @@ def release(tmp_path_factory: pytest.TempPathFactory, public: pd.DataFrame) -> P
 def test_predictions(capsys: pytest.CaptureFixture[str], release: Path, folder: Path) -> None:
     test = table()[400:]
     test.to_csv("new.csv", index=False)
-    code, out, err = cli(capsys, "predict", release, "new.csv", "--out", "labels.csv")
+    code, out, err = run(capsys, "predict", release, "new.csv", "--out", "labels.csv")
     assert (code, err) == (0, "")
     assert "Wrote 169 predictions to labels.csv" in out
     written = pd.read_csv("labels.csv")
     assert list(written) == ["diagnosis", "probability of malignant", "probability of benign"]
     assert np.asarray(written.iloc[:, 1:].sum(axis=1)) == pytest.approx(1.0, abs=1e-5)
     assert np.mean(np.asarray(written["diagnosis"]) == np.asarray(test["diagnosis"])) > 0.7
-    code, out, _ = cli(capsys, "predict", release, "new.csv")
+    code, out, _ = run(capsys, "predict", release, "new.csv")
     assert (code, out) == (0, written.to_csv(index=False))
-    shown = result(cli(capsys, "predict", release, "new.csv", "--json"))
+    shown = result(run(capsys, "predict", release, "new.csv", "--json"))
     assert (shown["rows"], shown["out"]) == (169, None)
     assert shown["predictions"]["diagnosis"] == written["diagnosis"].tolist()
 
@@ -79,7 +80,7 @@ def test_rows_that_cannot_be_labelled(
     words: str,
 ) -> None:
     edit(public).to_csv("new.csv", index=False)
-    code, _, err = cli(capsys, "predict", release, "new.csv", "--out", "labels.csv")
+    code, _, err = run(capsys, "predict", release, "new.csv", "--out", "labels.csv")
     assert code == 2
     assert words in err
     assert "labels.csv" not in files()
@@ -92,7 +93,7 @@ def test_predictions_that_cannot_be_written(
     capsys: pytest.CaptureFixture[str], release: Path, folder: Path, out: str, words: str
 ) -> None:
     before = files()
-    code, _, err = cli(capsys, "predict", release, "public.csv", "--out", out)
+    code, _, err = run(capsys, "predict", release, "public.csv", "--out", out)
     assert code == 2
     assert words in err
     assert files() == before
@@ -121,7 +122,7 @@ def test_a_damaged_release(
     broken = folder / "broken"
     shutil.copytree(release, broken)
     damage(broken)
-    code, _, err = cli(capsys, "predict", broken, "public.csv", "--out", "labels.csv")
+    code, _, err = run(capsys, "predict", broken, "public.csv", "--out", "labels.csv")
     assert code == 2
     assert words in err
     assert "labels.csv" not in files()
@@ -136,19 +137,19 @@ def test_a_table_alone_makes_a_classifier(capsys: pytest.CaptureFixture[str], fo
     Ledger.create("ledger.db").add_dataset("patients", epsilon=10.0, delta=1e-4)
     charged = ("--ledger", "ledger.db", "--dataset", "patients")
     usual = ("classify", "data.csv", "--target", "diagnosis", "--epsilon", "8", "--seed", "0", *charged)
-    code, out, err = cli(capsys, *usual, "--out", "release")
+    code, out, err = run(capsys, *usual, "--out", "release")
     assert (code, err) == (0, "")
     assert "for the classes benign, malignant" in out
     certificate = Certificate.load(folder / "release" / "certificate.json")
     assert Ledger("ledger.db").spent("patients") == (certificate.epsilon, certificate.delta)
-    assert cli(capsys, "verify", "release")[0] == 0
+    assert run(capsys, "verify", "release")[0] == 0
     test = table()[400:]
     # New rows need not fit what was learnt: a number beyond all others counts as the greatest, a missing one as missing.
     odd = test.drop(columns="diagnosis").assign(note="new")
     odd.iloc[0, 0], odd.iloc[1, 1] = 1e9, None
     odd.to_csv("new.csv", index=False)
     for student in ((), ("--student", "logistic")):
-        shown = result(cli(capsys, "predict", "release", "new.csv", "--json", *student))["predictions"]
+        shown = result(run(capsys, "predict", "release", "new.csv", "--json", *student))["predictions"]
         assert np.mean(np.asarray(shown["diagnosis"]) == np.asarray(test["diagnosis"])) > 0.8
     # Two students of one release are alike, and `predict` of Python is the command's.
     model = Taught(load("release"), "logistic")
@@ -172,7 +173,7 @@ def test_wrong_arguments_without_public_rows(
     table()[:100].to_csv("data.csv", index=False)
     Schema((Column("diagnosis", "continuous", bounds=(0, 1)),)).write("schema.yaml")
     before = files()
-    code, _, err = cli(capsys, "classify", "data.csv", "--target", "diagnosis", "--out", folder / "release", *given)
+    code, _, err = run(capsys, "classify", "data.csv", "--target", "diagnosis", "--out", folder / "release", *given)
     assert (code, words in err) == (2, True), err
     assert files() == before
 
@@ -184,12 +185,12 @@ def test_a_target_that_looks_like_a_number_is_asked_about(
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", lambda *_, **__: (_ for _ in ()).throw(SystemExit(1)))
     for command in (("classify", "data.csv"), ("distill", "data.csv")):
-        code, _, err = cli(capsys, *command, "--target", "mean area", "--out", folder / "release")
+        code, _, err = run(capsys, *command, "--target", "mean area", "--out", folder / "release")
         assert (code, "'mean area' looks like a number" in err) == (1, True), err
         assert not (folder / "release").exists()
 
 
 def test_what_draws_no_rows_and_labels_none(capsys: pytest.CaptureFixture[str], release: Path, folder: Path) -> None:
-    code, _, err = cli(capsys, "predict", release, "public.csv", "--student", "forest")
+    code, _, err = run(capsys, "predict", release, "public.csv", "--student", "forest")
     assert (code, "--student: this release has its own" in err) == (2, True)
     assert folder.is_dir()

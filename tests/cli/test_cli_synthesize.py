@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "methods"))
 
 from small_generators import SCHEMA, table  # pyright: ignore[reportMissingImports]
 
 from understudy import PATEGAN
-from understudy.cli.app import main
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import read_table, validate_frame
 
@@ -32,16 +32,6 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     table().to_csv(tmp_path / "data.csv", index=False)
     SCHEMA.write(tmp_path / "schema.yaml")
     return tmp_path / "data.csv", tmp_path / "schema.yaml"
-
-
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    code = 0
-    try:
-        main([str(a) for a in args])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_synthesize_then_sample(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 from understudy.audit.worlds import visits
-from understudy.cli.app import main
 from understudy.privacy import Certificate
 
 QUICK = ("--set", "model=gaussian", "--set", "anyway=true", "--rows", 60, "--epsilon", 3)
@@ -31,16 +31,6 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lost = pd.DataFrame({"patient": [5000], "dose": [1.0], "ward": ["north"], "sick": [True], "day": ["2024-01-01"]})
     pd.concat([rows.drop(columns="age"), lost], ignore_index=True).to_csv(folder / "visits.csv", index=False)
     return folder
-
-
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, str]:
-    code = 0
-    try:
-        main([str(a) for a in args])
-    except SystemExit as error:
-        code = int(error.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_two_tables_in_and_two_tables_out_with_one_certificate(
