@@ -85,6 +85,12 @@ def test_tables_are_counted_right() -> None:
                 assert np.array_equal(block, expected)
 
 
+def test_as_many_classes_as_short_numbers_count_are_counted() -> None:
+    classes = np.array([0, 5, 65535])
+    tables = PairTables(1.0).count(np.zeros((3, 1), dtype=np.int64), [1], classes, 65536)
+    assert np.flatnonzero(tables).tolist() == classes.tolist()
+
+
 def test_tables_cost_what_one_gaussian_costs() -> None:
     budget = Budget(100.0, 1e-5, unsafe_noise_seed=0)
     mechanism = PairTables(3.0, 0.3)
