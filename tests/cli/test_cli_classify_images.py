@@ -94,6 +94,8 @@ def test_a_single_picture_is_printed(release: Path, tmp_path: Path, capsys: pyte
         (("--target", "y"), "carries its labels"),
         (("--teachers", "5"), "--teachers is about tables"),
         (("--person", "who"), "--person is about tables"),
+        (("--rows-per-person", "3"), "--rows-per-person is about tables"),
+        (("--teacher", "network"), "--teacher is about tables"),
         (("--student", "forest"), "--student is about tables"),
         (("--method", "pate"), "unknown method 'pate'"),
         (("--method", "neighbours"), "name them with --public"),

@@ -161,6 +161,7 @@ def test_a_table_alone_makes_a_classifier(capsys: pytest.CaptureFixture[str], fo
     [
         (("--teachers", "5"), "--teachers: teachers label public rows"),
         (("--queries", "5"), "--queries: teachers label public rows"),
+        (("--teacher", "network"), "--teacher: teachers label public rows"),
         (("--student", "forrest"), "Did you mean 'forest'"),
         (("--target", "diagnosys"), "Did you mean 'diagnosis'"),
         (("--classes", "benign"), "one class only"),

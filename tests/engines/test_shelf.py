@@ -60,23 +60,23 @@ def same(one: MomentsGenerator, other: MomentsGenerator) -> None:
 
 def test_sums_are_the_same_in_memory_on_disk_and_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    folders: list[int] = []
+    modes: list[tuple[int, int]] = []
     write = shelf._File.write
 
-    def written(path: Path, made: tuple[object, ...], size: int) -> shelf._File:
-        folders.append(path.parent.stat().st_mode & 0o777)
-        return write(path, made, size)
+    def written(folder: Path, made: tuple[object, ...], size: int) -> shelf._File:
+        file = write(folder, made, size)
+        modes.append((folder.stat().st_mode & 0o777, file.path.stat().st_mode & 0o777))
+        return file
 
     reads: dict[str, list[tuple[str, ...]]] = {"memory": [], "disk": [], "none": []}
     expected = fit(reads["memory"])
-    assert not folders
+    assert not modes
     monkeypatch.setattr(shelf._File, "write", written)
     default = Shelf.__init__.__defaults__
     assert default is not None
     monkeypatch.setattr(Shelf.__init__, "__defaults__", (0, *default[1:]))
     same(fit(reads["disk"]), expected)
-    assert folders
-    assert set(folders) == {0o700}
+    assert set(modes) == {(0o700, 0o600)}
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(Shelf, "put", lambda *_: None)
     same(fit(reads["none"]), expected)
@@ -104,6 +104,18 @@ def test_a_full_disk_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert kept.kept(0, ["a"]) is None
     kept.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_kept_later_takes_the_place_of_nothing_that_was_kept_before() -> None:
+    kept = Shelf(in_memory=0)
+    kept.put(0, 0, "gone", (np.zeros(10),))
+    kept.put(0, 0, "first", (np.ones(10),))
+    kept.forget("gone")
+    kept.put(0, 0, "second", (np.full(10, 2.0),))
+    kept.whole(0, 1)
+    (batch,) = kept.kept(0, ["first", "second"]) or []
+    assert (batch["first"][0][0], batch["second"][0][0]) == (1.0, 2.0)
+    kept.close()
 
 
 def test_what_is_kept_goes_with_a_run_that_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,15 @@ def test_a_vote_has_length_one_whatever_the_point_is() -> None:
     landmarks = Landmarks.of(rng.normal(size=(100, 5)), 5, 20, 0.6, rng)
     odd = np.concatenate([rng.normal(size=(20, 5)), np.zeros((1, 5)), 1e3 * np.ones((1, 5)), -1e6 * np.eye(5)])
     np.testing.assert_allclose(np.linalg.norm(landmarks.votes(odd), axis=1), 1, rtol=1e-5)
+
+
+def test_a_point_beyond_what_can_be_told_says_nothing_and_is_no_error() -> None:
+    rng = np.random.default_rng(0)
+    landmarks = Landmarks.of(rng.normal(size=(100, 5)).astype(np.float32), 5, 20, 0.6, rng)
+    far = np.array([[0.0], [1e20], [1e38], [np.inf], [np.nan]], np.float32) * np.ones(5, np.float32)
+    with warnings.catch_warnings(action="error"):
+        votes = landmarks.votes(far)
+    np.testing.assert_allclose(np.linalg.norm(votes, axis=1), [1, 0, 0, 0, 0], rtol=1e-5)
 
 
 def test_without_noise_near_points_are_given_the_class_of_the_voters() -> None:

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from understudy import MST, load
+from understudy import MST, load, registry
+from understudy.audit.fitting import fitting
+from understudy.audit.replay import replay
 from understudy.errors import InputError
 from understudy.methods.rare_codes import RareCodes
 from understudy.tables import Column, Schema
@@ -47,13 +49,46 @@ def test_rows_come_back_by_the_counts_of_their_column() -> None:
 @pytest.mark.parametrize("array", ["new_codes", "within"])
 def test_a_damaged_release_is_refused(array: str) -> None:
     rare, sizes = RareCodes.of(TABLES, 30.0, whole=1), [len(table) for table in TABLES]
-    assert RareCodes.from_arrays({}, sizes) is None
-    again = RareCodes.from_arrays(rare.arrays(), sizes)
+    assert RareCodes.from_arrays({}, sizes, 1) is None
+    again = RareCodes.from_arrays(rare.arrays(), sizes, 1)
     assert again is not None
     assert again.sizes == rare.sizes
     for damaged in (rare.arrays()[array][:-1], np.roll(rare.arrays()[array], 1)):
         with pytest.raises(InputError, match="damaged"):
-            RareCodes.from_arrays(rare.arrays() | {array: damaged}, sizes)
+            RareCodes.from_arrays(rare.arrays() | {array: damaged}, sizes, 1)
+
+
+def test_a_release_that_puts_values_of_the_target_together_is_refused() -> None:
+    rare = RareCodes.of(TABLES, 30.0, whole=None)
+    assert rare.sizes == (3, 1, 2)
+    assert RareCodes.from_arrays(rare.arrays(), [5, 2, 2], None) is not None
+    with pytest.raises(InputError, match="damaged"):
+        RareCodes.from_arrays(rare.arrays(), [5, 2, 2], 1)
+
+
+def test_without_a_target_rare_values_of_the_first_column_are_one_too() -> None:
+    rng = np.random.default_rng(0)
+    letters = tuple("abcdefghij")
+    of = np.where(rng.random(2000) < 0.95, 0, rng.integers(1, 10, 2000))
+    frame = pd.DataFrame({"first": np.array(letters)[of], "second": rng.random(2000) < 0.5})
+    schema = Schema((Column("first", "categorical", categories=letters), Column("second", "boolean")))
+    made = MST(1.0, random_state=0, unsafe_noise_seed=0).fit(frame, schema=schema).model_
+    assert made.arrays()["new_codes"][:10].max() < 5  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_what_is_put_together_follows_from_the_counts_that_were_released() -> None:
+    """Towns near the line, most of which other rows would put on its other side: with the same answers the release is the same."""
+    towns = tuple(f"town {number}" for number in range(60))
+    schema = Schema((Column("town", "categorical", categories=towns), Column("sick", "boolean")), "sick")
+
+    def table(seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        chances = rng.permutation(np.repeat([1.0, 9.0], 30))
+        town = rng.choice(60, 600, p=chances / chances.sum())
+        return pd.DataFrame({"town": np.array(towns)[town], "sick": rng.random(600) < 0.5})
+
+    fit = fitting(registry.get("mst"), schema)
+    assert replay(fit, table(0), table(1), 2.0, 1e-5).differences == ()
 
 
 def test_mst_counts_pairs_of_what_stands_out(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from understudy.learn.partition import Shards, shards
 from understudy.learn.processes import Processes
 from understudy.methods.classify_table import classify_table
 from understudy.methods.together import Together
-from understudy.privacy import Ledger
+from understudy.privacy import Budget, GaussianEvent, Ledger
 
 SCRIPT = Path(__file__).parent / "several_processes.py"
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -263,6 +263,36 @@ def test_each_block_is_asked_once_whoever_has_it(tmp_path: Path, counts: tuple[i
     # A folder of one's own that takes no part any more takes its blocks along.
     if not own_folders or counts[0] <= counts[1]:
         assert sorted(asked.firsts) == [first for first, _ in blocks_of(30)]
+
+
+def test_the_first_of_several_processes_alone_draws_and_pays(tmp_path: Path) -> None:
+    dealt = shards(120, 30, seed=1)
+    budgets = [Budget(2.0, 1e-5) for _ in range(3)]
+
+    def work(processes: InThreads) -> tuple[list[int], list[int]]:
+        budget = budgets[processes.number]
+
+        def answer(votes: np.ndarray) -> np.ndarray:
+            budget.charge(GaussianEvent(10.0))
+            return votes[:, 0].astype(np.int64)
+
+        run = Together(tmp_path / "release.private", processes)
+        votes, answers = run.asked({"seed": 1}, [np.arange(3)], dealt, Asked(), answer, budget)
+        return votes[:, 0].tolist(), answers.tolist()
+
+    said = together(3, work)
+    assert [answers for _, answers in said] == [said[0][0], [], []]
+    assert [len(budget.events) for budget in budgets] == [1, 0, 0]
+    modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "release.private", tmp_path / "release.votes.private")]
+    assert modes == [0o700, 0o700]
+
+
+def test_votes_are_for_the_owners_eyes_only_in_a_folder_that_was_there(tmp_path: Path) -> None:
+    folder = tmp_path / "all.private"
+    folder.mkdir(mode=0o755)
+    VoteBlocks(folder).votes(b"run", shards(120, 30, seed=1), Asked())
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
 
 
 def test_processes_that_are_not_about_to_do_the_same_all_refuse(tmp_path: Path) -> None:

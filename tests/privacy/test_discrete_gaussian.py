@@ -48,6 +48,32 @@ def test_exact_arithmetic_draws_bits_until_it_is_settled() -> None:
     assert discrete_gaussian._below(2**53 - 1, 0, 0, 1.0, lambda _: pytest.fail("zero is always taken"))
 
 
+def proposed(block: int, place: int, word: int, sigma: float) -> list[int]:
+    """What becomes of one proposal."""
+    given = iter((1 << block, place, word))
+    return discrete_gaussian._accepted(sigma, 1, lambda size: next(given).to_bytes(size, "little")).tolist()
+
+
+def test_what_floating_point_cannot_tell_is_left_to_exact_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(discrete_gaussian, "_below", lambda uniform, *more: asked.append(uniform))
+    near = int(math.exp(-0.5) * 2**53)
+    # One proposes 1 at sigma 1 where the uniform number is that far from its chance.
+    for away, taken in ((-(2**18), [1]), (-(2**16), []), (0, []), (2**16, []), (2**18, [])):
+        assert proposed(0, 1, (near + away) << 11, 1.0) == taken
+    assert asked == [near - 2**16, near, near + 2**16]
+
+
+def test_places_that_are_not_even_signs_and_zeros_are_as_they_should_be() -> None:
+    # Blocks of three: the last of 2^64 words has a place that would come once too often.
+    assert proposed(0, 2**64 - 1, 0, 2.0) == []
+    assert proposed(0, 2**64 - 2, 0, 2.0) == [2]
+    assert proposed(0, 2**64 - 2, 1, 2.0) == [-2]
+    assert proposed(0, 0, 0, 2.0) == [0]
+    assert proposed(0, 0, 1, 2.0) == []
+    assert proposed(1, 1, 0, 2.0) == [4]
+
+
 @pytest.mark.parametrize("sigma", SIGMAS)
 def test_no_chance_of_being_taken_is_above_one(sigma: float) -> None:
     width = max(math.ceil(sigma * discrete_gaussian._BLOCK), 1)

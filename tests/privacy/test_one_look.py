@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from understudy.audit.listening import Kind, Wrapped
 from understudy.errors import BudgetExceeded, InputError
-from understudy.privacy import ABSENT, Budget, ClippedMoments, GaussianEvent, PairTables, compose
+from understudy.privacy import ABSENT, Budget, ClippedMoments, GaussianEvent, PairTables, compose, pair_tables
 from understudy.privacy.clipped_moments import to_grid
 from understudy.privacy.noise import Shape
 
@@ -83,6 +83,29 @@ def test_tables_are_counted_right() -> None:
                 expected = np.zeros((sizes[i], sizes[j]), dtype=int)
                 np.add.at(expected, (mine[:, i], mine[:, j]), 1)
                 assert np.array_equal(block, expected)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 6, 7, 11])
+def test_tables_counted_a_few_columns_at_a_time_are_those_of_products(
+    columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(columns)
+    sizes = tuple(rng.integers(1, 9, columns).tolist())
+    codes = np.stack([rng.integers(0, size, 300) for size in sizes], axis=1)
+    classes = rng.integers(ABSENT, 3, 300)
+    expected = pair_tables._counted_by_product(codes, sizes, classes, 3)
+    for largest in (1 << 17, 300):  # all in threes, or some in pairs
+        monkeypatch.setattr(pair_tables, "_MOST_CELLS", largest)
+        pair_tables._blocks.cache_clear()
+        found = pair_tables._counted_by_block(codes, sizes, classes, 3)
+        assert np.array_equal(found, np.triu(expected))
+    pair_tables._blocks.cache_clear()
+
+
+def test_as_many_classes_as_short_numbers_count_are_counted() -> None:
+    classes = np.array([0, 5, 65535])
+    tables = PairTables(1.0).count(np.zeros((3, 1), dtype=np.int64), [1], classes, 65536)
+    assert np.flatnonzero(tables).tolist() == classes.tolist()
 
 
 def test_tables_cost_what_one_gaussian_costs() -> None:

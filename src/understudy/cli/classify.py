@@ -70,8 +70,11 @@ def classify(
         int | None, typer.Option(help="How many labels to ask for; chosen from the budget if left out.")
     ] = None,
     teacher: Annotated[
-        str, typer.Option(help="What a teacher is: logistic, network (all of them one array of JAX) or experts.")
-    ] = "logistic",
+        str | None,
+        typer.Option(
+            help="What a teacher is: logistic (if left out), network (all of them one array of JAX) or experts."
+        ),
+    ] = None,
     student: Annotated[
         str | None, typer.Option(help="logistic (with --public, if left out), forest (without), boosting or mlp.")
     ] = None,
@@ -114,12 +117,12 @@ def classify(
     check_report(report)
     meeting = read_meeting(coordinator, hosts, host_number)
     if is_images(data):
-        refuse_for_images({"coordinator": coordinator, "hosts": hosts})
+        refuse_for_images({"coordinator": coordinator, "hosts": hosts, "host_number": host_number})
         check_ledger_options(ledger, dataset)
         if public is not None and public.exists() and data.exists() and public.samefile(data):
             raise InputError(f"{public} is the private set itself: --public names images that are public.")
-        tables = {"teachers": teachers, "aggregator": aggregator, "queries": queries}
-        refuse_for_images({**tables, "student": student, "person": person, "strict": strict})
+        refuse_for_images({"teachers": teachers, "aggregator": aggregator, "queries": queries, "teacher": teacher})
+        refuse_for_images({"student": student, "person": person, "rows_per_person": rows_per_person, "strict": strict})
         images = read_images(data, AboutImages(classes, size, grey), (target, schema), as_json)
         booked = {"ledger": ledger, "dataset": dataset}
         budget, more = (epsilon, delta), settings or []
@@ -146,11 +149,11 @@ def classify(
         person=person,
         rows_per_person=read_rows(rows_per_person),
     )
-    if teacher not in TEACHERS:
+    if teacher is not None and teacher not in TEACHERS:
         raise InputError(f"--teacher {teacher!r} must be one of {', '.join(TEACHERS)}.")
     if public is None:
-        labelling = {"teachers": teachers, "aggregator": aggregator, "queries": queries, "hosts": meeting}
-        for option, given in labelling.items():
+        labelling = {"teachers": teachers, "aggregator": aggregator, "queries": queries, "teacher": teacher}
+        for option, given in (labelling | {"hosts": meeting}).items():
             if given is not None:
                 raise InputError(f"--{option}: teachers label public rows. Name those with --public, or leave it out.")
         done = _taught_by_rows(request, student, seed, dry_run, yes or as_json, as_json)
@@ -162,7 +165,7 @@ def classify(
                 "aggregator": aggregator or "confident-gnmax",
                 "queries": queries,
                 "student": student or "logistic",
-                "estimator": None if teacher == "logistic" else teacher,
+                "estimator": None if teacher in (None, "logistic") else teacher,
                 "random_state": seed,
             },
             dry_run,

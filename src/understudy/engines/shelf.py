@@ -29,12 +29,18 @@ class _File:
     beside: tuple[Any, ...]
 
     @classmethod
-    def write(cls, path: Path, made: tuple[Any, ...], size: int) -> _File:
-        with path.open("wb") as file:
-            for one in made:
-                if isinstance(one, np.ndarray):
-                    np.save(file, one, allow_pickle=False)
-        return cls(path, size, tuple(None if isinstance(one, np.ndarray) else one for one in made))
+    def write(cls, folder: Path, made: tuple[Any, ...], size: int) -> _File:
+        """A new file in that folder, which nobody else may open; none is left where it cannot be written."""
+        handle, name = tempfile.mkstemp(dir=folder)
+        try:
+            with open(handle, "wb") as file:
+                for one in made:
+                    if isinstance(one, np.ndarray):
+                        np.save(file, one, allow_pickle=False)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return cls(Path(name), size, tuple(None if isinstance(one, np.ndarray) else one for one in made))
 
     def read(self) -> tuple[Any, ...]:
         with self.path.open("rb") as file:
@@ -68,11 +74,9 @@ class Shelf:
             if self._written + size > self._room:
                 return
             self._written += size
-            path = folder / f"{part}-{batch}-{len(self._found)}-{self._written}"
         try:
-            file = _File.write(path, made, size)
+            file = _File.write(folder, made, size)
         except OSError:  # the disk is full: what was kept so far serves
-            path.unlink(missing_ok=True)
             self._room = 0
             return
         with self._lock:

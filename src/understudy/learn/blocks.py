@@ -50,6 +50,7 @@ class VoteBlocks:
         try:
             check_name(self.folder)
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.chmod(0o700)  # it may have been there before
         except OSError as error:
             raise InputError(f"cannot make the folder {self.folder}: {error.strerror or error}.") from None
         files = [self.folder / f"{name.hex()[:32]}-{place:03d}.npy" for place in range(len(blocks))]

@@ -53,12 +53,17 @@ class Landmarks:
         return cls(middle, projection, places, usual, apart.astype(np.float32))
 
     def votes(self, points: Floats) -> Floats:
-        """What each point says of the landmarks (points x landmarks); each row has length one, whatever the point is."""
-        inside = ((points - self.middle) @ self.projection).astype(np.float32)
-        far = _distances(inside, self.places) / np.float32(self.usual)
-        # Rows are brought to length one: what is the same in all distances of a point does not count, and must not underflow.
-        said = np.exp(far.min(axis=1, keepdims=True) - far) @ self.apart
-        return said / np.maximum(np.linalg.norm(said, axis=1, keepdims=True), 1e-30)
+        """What each point says of the landmarks (points x landmarks); each row has length one, whatever the point is.
+
+        A point beyond what floating point can tell says nothing: an error would say that there is one.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            inside = ((points - self.middle) @ self.projection).astype(np.float32)
+            far = _distances(inside, self.places) / np.float32(self.usual)
+            # Rows are brought to length one: what is the same in all distances of a point does not count, and must not underflow.
+            said = np.exp(far.min(axis=1, keepdims=True) - far) @ self.apart
+            said /= np.maximum(np.linalg.norm(said, axis=1, keepdims=True), 1e-30)
+        return np.where(np.isfinite(said).all(axis=1, keepdims=True), said, 0)
 
 
 def smoothed(votes: Floats, tallies: Floats, voters: int, penalty: float) -> Floats:

@@ -88,8 +88,8 @@ class CodedTable:
 
     codes: np.ndarray
     sizes: tuple[int, ...]
-    target: int = 0
-    """The column that is to be in the first clique."""
+    target: int | None = None
+    """A column that is to be in the first clique, with all its codes apart: conditions name one of them."""
     weights: np.ndarray | None = None
     grid: int = 1
     """Where a record is a person with several rows: what each row counts, and the parts of one in which that is said."""
@@ -149,7 +149,7 @@ class GridModel:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], grid: Grid) -> GridModel:
         """What `arrays` gave, from whoever."""
-        rare, columns = RareCodes.from_arrays(arrays, grid.sizes), len(grid.sizes)
+        rare, columns = RareCodes.from_arrays(arrays, grid.sizes, grid.target), len(grid.sizes)
         sizes = grid.sizes if rare is None else rare.sizes
         members = fitting(arrays, "members", None, least=0, most=columns - 1).astype(np.int64)
         lengths = fitting(arrays, "lengths", None, least=1, most=columns).astype(np.int64)
@@ -268,7 +268,7 @@ class TableLook(Trainer):
 
     def tree(self, *more: Clique) -> Tree:
         """The tree over these cliques."""
-        return Tree.over(self.sizes, more, self.table.target)
+        return Tree.over(self.sizes, more, self.table.target or 0)
 
     def packed_columns(self) -> dict[str, np.ndarray]:
         return {"one_way": np.concatenate([np.zeros(0), *self.one_way]), "one_sigma": np.array(self.one_sigma)}
@@ -302,7 +302,7 @@ class MarginalGenerator(TableGenerator):
         self.refuse_wide([self.bins + 1] * len(rows.frame.columns))
         grid = Grid(rows.coordinates or buy_once(rows, lambda: buy(rows)), self.bins)
         self.refuse_wide(grid.sizes)
-        table = CodedTable(grid.codes(rows), grid.sizes, grid.target or 0, rows.weights, rows.grid)
+        table = CodedTable(grid.codes(rows), grid.sizes, grid.target, rows.weights, rows.grid)
         run = self.begin(table, rows, largest_rho(rows.budget))
         _, self.history_ = train(run, rows.run)
         if not run.one_way:

@@ -26,7 +26,7 @@ class RareCodes:
     within: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, tables: Sequence[np.ndarray], sigma: float, whole: int) -> RareCodes:
+    def of(cls, tables: Sequence[np.ndarray], sigma: float, whole: int | None) -> RareCodes:
         """From noisy counts of every column; the codes of the column `whole` stay apart, whatever they count."""
         rare = [
             np.zeros(len(table), dtype=bool) if v == whole else table < STANDS_OUT * sigma
@@ -66,16 +66,17 @@ class RareCodes:
         return {"new_codes": np.concatenate(self.codes), "within": np.concatenate(self.within)}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], sizes: Sequence[int]) -> RareCodes | None:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], sizes: Sequence[int], whole: int | None) -> RareCodes | None:
         """What `arrays` gave, from whoever; None where it is not there."""
         if "new_codes" not in arrays:
             return None
         total, ends = sum(sizes), np.cumsum(sizes)[:-1]
         codes = np.split(fitting(arrays, "new_codes", total, least=0, most=max(sizes) - 1).astype(np.int64), ends)
         within = np.split(fitting(arrays, "within", total, least=0.0, most=1.0).astype(np.float64), ends)
-        for new, shares in zip(codes, within, strict=True):
+        for v, (new, shares) in enumerate(zip(codes, within, strict=True)):
             sums = np.bincount(new, weights=shares)
-            if np.any(np.bincount(new) == 0) or np.any(np.abs(sums - 1) > 1e-6):
+            apart = v != whole or np.array_equal(new, np.arange(len(new)))
+            if np.any(np.bincount(new) == 0) or np.any(np.abs(sums - 1) > 1e-6) or not apart:
                 raise InputError("codes that were put together do not fit: the release is damaged. Copy it again.")
         return cls(tuple(codes), tuple(within))
 

@@ -27,7 +27,8 @@ RandomBytes = Callable[[int], bytes]
 
 # Slightly more than sqrt(2 ln 2) = 1.17741, so that rounding cannot make a block too narrow.
 _BLOCK = 1.1775
-# In blocks below the 64th the logarithm of p is wrong by less than 2^-40, and p by less than this.
+# In blocks below the 64th p is wrong by less than this: unless p is below it too, its logarithm is a difference of two numbers
+# below 2^7, each of which is right but for its last digits.
 _UNSURE = 2.0**-36
 _FARTHEST = 64
 _BITS = 53
@@ -91,7 +92,7 @@ def _below(uniform: int, block: int, size: int, sigma: float, random_bytes: Rand
         exponent = context.divide(Decimal(-(size**2)), context.multiply(context.multiply(2, scale), scale))
         # Products and quotients are right but for their last digit, and so is `exp`: ten digits are more than they lose.
         chance = Fraction(context.exp(exponent)) * 2**block
-        slack = chance * Fraction(math.ceil(abs(exponent)) + 1, 10 ** (digits - 10))
+        slack = chance * Fraction(math.ceil(exponent.copy_abs()) + 1, 10 ** (digits - 10))
         if Fraction(uniform + 1, 2**bits) <= chance - slack:
             return True
         if Fraction(uniform, 2**bits) >= chance + slack:

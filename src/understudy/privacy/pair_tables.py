@@ -149,7 +149,7 @@ def _counted_by_block(codes: NDArray[Any], sizes: Sequence[int], classes: Ints, 
         ones: set[int] = set()
         for block in blocks:
             shape = (n_classes, *(sizes[i] for i in block))
-            table = _table(short if math.prod(shape) <= _SHORT else long, block, shape)
+            table = _table(short if short and math.prod(shape) <= _SHORT else long, block, shape)
             for at, i in enumerate(block, start=1):
                 here = slice(int(starts[i]), int(starts[i + 1]))
                 if i not in ones:

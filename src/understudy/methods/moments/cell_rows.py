@@ -84,12 +84,11 @@ class ReadCells(Cells):
     def _coded(self, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
         """As `_read` and `Bins.encode`, column by column: every row has the same draws."""
         goal, frame, chances = self.goal, self.batch.frame, self.batch.chances(7)
-        codes = np.empty((len(frame), len(goal.kept)), dtype=smallest(max(bins.sizes)), order="F")
-        value = np.zeros(0)
+        codes = np.empty((len(frame), len(bins.sizes)), dtype=smallest(max(bins.sizes)), order="F")
+        value, kept = np.zeros(0), {place: at for at, place in enumerate(goal.kept)}
         for place, column in enumerate(goal.coordinates):
             series = column_of(frame, column.name)
-            if place in goal.kept:
-                at = goal.kept.index(place)
+            if (at := kept.get(place)) is not None:
                 codes[:, at] = coded_column(series, bins, at, chances)
             elif place == goal.number and goal.edges is not None:
                 value = read_column(series, column, chances)
