@@ -16,11 +16,23 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from understudy.errors import InputError
 from understudy.learn import inputs
 from understudy.learn.partition import Shards
+
+
+def make_teacher(estimator: Any) -> Any:
+    """A scikit-learn classifier as it is; None: scaled logistic regression; "experts": one of those for each class."""
+    if estimator not in (None, "experts"):
+        return estimator
+    each = LogisticRegression(max_iter=1000)
+    return make_pipeline(StandardScaler(), each if estimator is None else OneVsRestClassifier(each))
 
 
 @dataclass(eq=False)

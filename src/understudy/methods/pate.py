@@ -45,11 +45,11 @@ from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
 from understudy.release.estimator import Estimator
 from understudy.release.intake import without_person
+from understudy.release.seats import Seats
 from understudy.release.settings import Limit, one_of, or_none, positive, setting, share, truth, whole
 from understudy.tables import Coordinates, Encoder, Schema, validate_frame
-from understudy.tables.coordinates import KeyedChances, RowChances
 from understudy.tables.io import as_frame
-from understudy.tables.persons import AUTO, Person, Persons, count_persons, gather, id_column
+from understudy.tables.persons import AUTO, Person, Persons, count_persons, id_column
 from understudy.tables.rows_per_person import with_rows
 from understudy.tables.validate import check_names
 
@@ -222,7 +222,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
             ids, X = id_column(table, owner), table.drop(columns=[owner.column])
         if self.described_ is None:
             rows, codes = self._plain(X, y)
-            taken = _Taken.of(np.ones(len(rows), dtype=bool), ids, owner, seed)
+            taken = Seats.of(np.ones(len(rows), dtype=bool), ids, owner, seed)
             return taken.seated(rows[taken.places]), taken.seated(codes[taken.places]), taken.present, taken.persons
         features, frame, labels = self.described_.features, as_frame(X), np.asarray(y, dtype=object)
         if len(labels) != len(frame):
@@ -236,7 +236,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         if strict and np.any(codes < 0):
             wrong = int(np.argmax(codes < 0))
             raise InputError(f"row {wrong}: label {labels[wrong]!r} is not among `classes` {list(numbers)}.")
-        taken = _Taken.of(codes >= 0, ids, owner, seed)
+        taken = Seats.of(codes >= 0, ids, owner, seed)
         settled = Coordinates.declared(features, len(frame)).settled(frame.iloc[taken.places], taken.chances)
         self.encoder_, self.n_features_in_ = Encoder(features), frame.shape[1]
         rows = taken.seated(self.encoder_.encode(settled))
@@ -304,18 +304,9 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
             ensemble = Ensemble(dealt.teachers, classes=self._columns)
             return ensemble.fit(rows, labels, dealt, jax.random.key(seed), present=present, first=first)
-        from understudy.learn.sklearn_teachers import SklearnTeachers
+        from understudy.learn.sklearn_teachers import SklearnTeachers, make_teacher
 
-        estimator = self.estimator
-        if estimator is None or isinstance(estimator, str):
-            from sklearn.linear_model import LogisticRegression
-            from sklearn.multiclass import OneVsRestClassifier
-            from sklearn.pipeline import make_pipeline
-            from sklearn.preprocessing import StandardScaler
-
-            each = LogisticRegression(max_iter=1000)
-            estimator = make_pipeline(StandardScaler(), each if self.estimator is None else OneVsRestClassifier(each))
-        return SklearnTeachers(estimator, range(self._columns), jobs=self.n_jobs).fit(
+        return SklearnTeachers(make_teacher(self.estimator), range(self._columns), jobs=self.n_jobs).fit(
             rows, labels, dealt, seed=seed, present=present, first=first
         )
 
@@ -505,29 +496,6 @@ class PATEClassifier(ClassifierMixin, Estimator):
         elif facts["features"] is not None:
             setattr(self, "feature_names_in_", np.asarray(facts["features"], dtype=object))  # noqa: B010
         self._teach(rows, labels, more, facts["seed"])
-
-
-@dataclass(frozen=True)
-class _Taken:
-    """Private. The places of the rows that are taken, and where they stand: at their own places, or at their persons' seats."""
-
-    places: np.ndarray
-    present: np.ndarray
-    chances: RowChances | KeyedChances
-    persons: Persons | None
-
-    @classmethod
-    def of(cls, present: np.ndarray, ids: pd.Series | None, owner: Person | None, seed: int) -> Self:
-        if ids is None or owner is None:
-            return cls(np.flatnonzero(present), present, RowChances(np.random.default_rng(seed), present), None)
-        places, persons = gather(ids, present, owner, seed)
-        return cls(places, persons.present, KeyedChances(persons.keys, seed), persons)
-
-    def seated(self, values: np.ndarray) -> np.ndarray:
-        """Values of the rows that are taken at their seats, and zeros elsewhere."""
-        whole = np.zeros((len(self.present), *values.shape[1:]), dtype=values.dtype)
-        whole[self.present] = values
-        return whole
 
 
 def _array(labels: Sequence[Any]) -> np.ndarray:
