@@ -105,7 +105,7 @@ def measured(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def summary(runs: Sequence[Row]) -> list[Row]:
-    """Means over seeds; the best method of each table and epsilon first."""
+    """Means over seeds, and what AUROC (F1 of many classes) deviates by; the best method of each table and epsilon first."""
     made: list[Row] = []
     for (dataset, epsilon, method), mine in grouped(runs, "dataset", "epsilon", "method").items():
         whole = [run for run in mine if run.get("auroc") is not None or run.get("f1") is not None]
@@ -113,6 +113,8 @@ def summary(runs: Sequence[Row]) -> list[Row]:
         for name in SCORES:
             values = [run[name] for run in whole if run.get(name) is not None]
             row[name] = round(float(np.mean(values)), 4) if values else None
+        score = [run["f1" if row["auroc"] is None else "auroc"] for run in whole]
+        row["deviation"] = round(float(np.std(score, ddof=1)), 4) if len(score) > 1 else None
         if not whole and mine:
             row["error"] = mine[0].get("error")
         made.append(row)

@@ -403,6 +403,7 @@ def field_table(summary: Sequence[Row]) -> list[str]:
             made.append([*names, row.get("error") or "–", "", "", "", "", "", "", "0"])
             continue
         score = f"{row['auroc']:.3f}" if row["auroc"] is not None else f"F1 {row['f1']:.3f}"
+        score += "" if row["deviation"] is None else f" ± {row['deviation']:.3f}"
         like = ["–" if row[f"distance_{n}"] is None else f"{row[f'distance_{n}']:.3f}" for n in (1, 2, 3)]
         cost = ["" if row[name] is None else f"{row[name]:,.0f}" for name in ("fit_seconds", "peak_memory_mb")]
         made.append([*names, score, *like, f"{row['c2st']:.3f}", *cost, str(row["seeds"])])
