@@ -1,6 +1,6 @@
 """What one pass makes of the rows and later passes need again: kept in memory up to a bound, then in a private folder.
 
-Numbers as they were decoded, rows as codes: to read them is a fraction of what reading the table again would cost. Nothing else
+Numbers in rising order, rows as codes: to look at them is a fraction of what reading the table again would cost. Nothing else
 depends on it. What finds no room, on a disk that has little, is made again from the rows, and the sums are the same.
 """
 
@@ -22,7 +22,7 @@ IN_MEMORY = 1 << 28
 
 @dataclass(frozen=True)
 class _File:
-    """Arrays in a file, one after the other; None stands for them among the small things beside them."""
+    """Arrays, each in a file of its own that begins with `path`; None stands for them among the small things beside them."""
 
     path: Path
     size: int
@@ -30,15 +30,32 @@ class _File:
 
     @classmethod
     def write(cls, path: Path, made: tuple[Any, ...], size: int) -> _File:
-        with path.open("wb") as file:
-            for one in made:
-                if isinstance(one, np.ndarray):
-                    np.save(file, one, allow_pickle=False)
-        return cls(path, size, tuple(None if isinstance(one, np.ndarray) else one for one in made))
+        file = cls(path, size, tuple(None if isinstance(one, np.ndarray) else one for one in made))
+        try:
+            for place in file._arrays:
+                np.save(file._of(place), made[place], allow_pickle=False)
+        except OSError:
+            file.remove()
+            raise
+        return file
 
     def read(self) -> tuple[Any, ...]:
-        with self.path.open("rb") as file:
-            return tuple(np.load(file, allow_pickle=False) if one is None else one for one in self.beside)
+        """Arrays stay in their files: a look that asks a few places of one reads these alone."""
+        found = list(self.beside)
+        for place in self._arrays:
+            found[place] = np.load(self._of(place), mmap_mode="r", allow_pickle=False)
+        return tuple(found)
+
+    def remove(self) -> None:
+        for place in self._arrays:
+            self._of(place).unlink(missing_ok=True)
+
+    @property
+    def _arrays(self) -> list[int]:
+        return [place for place, one in enumerate(self.beside) if one is None]
+
+    def _of(self, place: int) -> Path:
+        return self.path.with_name(f"{self.path.name}-{place}.npy")
 
 
 @dataclass
@@ -72,7 +89,6 @@ class Shelf:
         try:
             file = _File.write(path, made, size)
         except OSError:  # the disk is full: what was kept so far serves
-            path.unlink(missing_ok=True)
             self._room = 0
             return
         with self._lock:
@@ -96,7 +112,7 @@ class Shelf:
         for key in [key for key in self._found if key[2] in names]:
             gone = self._found.pop(key)
             if isinstance(gone, _File):
-                gone.path.unlink(missing_ok=True)
+                gone.remove()
                 self._written -= gone.size
             else:
                 self._held -= _size(gone)

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from understudy.privacy import Budget
-from understudy.tables.coordinates import Bins, Coordinates, RowChances, coded_column, compact
+from understudy.tables.coordinates import Bins, Coordinates, RowChances, coded_column
+from understudy.tables.coordinates.few import few_cells
 from understudy.tables.io import column_of
 
 ROWS = 6000
@@ -67,12 +68,11 @@ def test_codes_of_columns_are_those_of_their_cells(nullable: bool) -> None:
 
 
 def test_few_cells_stand_for_all_rows() -> None:
-    few: dict[str, Any] = {name: compact.few_cells(column_of(FRAME, name)) for name in FRAME}
+    few: dict[str, Any] = {name: few_cells(column_of(FRAME, name)) for name in FRAME}
     none = {name for name, found in few.items() if found is None}
     assert none == {"free", "far", "text", "moment", "gone", "yes", "whole"}
     for name, found in few.items():
         if found is not None:
-            rows, cells = found
-            assert cells.dtype == column_of(FRAME, name).dtype
-            again = cells.take(np.where(rows < 0, len(cells) - 1, rows)).reset_index(drop=True)
+            assert found.cells.dtype == column_of(FRAME, name).dtype
+            again = found.cells.take(found.take(np.arange(len(found.cells)))).reset_index(drop=True)
             pd.testing.assert_series_equal(again, column_of(FRAME, name), check_names=False)
