@@ -54,10 +54,12 @@ def coded_column(series: pd.Series, bins: Bins, place: int, chances: Chances) ->
     return bins.encode_column(place, read_column(series, column, chances)).astype(kind)
 
 
-def read_listed(series: pd.Series, column: Described) -> np.ndarray:
-    """Private. The codes of a column's labels, NaN where a cell is none of them."""
+def read_listed(series: pd.Series, column: Described, absent: int) -> np.ndarray:
+    """Private. The codes of a column's labels, `absent` where a cell is none of them."""
     few = few_cells(series)
-    return _undrawn(series, column) if few is None else few.take(_undrawn(few.cells, column))
+    said = _undrawn(series if few is None else few.cells, column)
+    codes = np.where(np.isnan(said), absent, said).astype(np.int64)
+    return codes if few is None else few.take(codes)
 
 
 def _undrawn(series: pd.Series, column: Described) -> np.ndarray:
