@@ -262,10 +262,26 @@ def test_a_run_goes_on_with_the_same_files_only(tmp_path: Path) -> None:
         fit(folder, resume=True, workspace=place)
 
 
+@pytest.mark.parametrize("person", [None, "name"])
+def test_rules_leave_the_same_rows_to_be_learnt(person: str | None, tmp_path: Path) -> None:
+    """A computed column, a later end as a difference, a clipped one: each row by its own cells, in whatever batch."""
+    days = pd.to_timedelta(np.arange(ROWS) % 9 - 1, unit="D")
+    ruled = FRAME.assign(until=FRAME["since"] + days, year=FRAME["since"].dt.year.astype("Int64"))
+    given: dict[str, Any] = {"rules": ["until >= since", "year == year(since)", "age >= 18"]}
+    given |= {} if person is None else {"person": person, "rows_per_person": 3}
+    whole = fit(ruled, **given)
+    found = fit(str(write_parts(tmp_path / "parts", ruled)), **given)
+    same(found, whole)
+    assert found.certificate_.body["release"]["rules"] == whole.certificate_.body["release"]["rules"]
+    drawn = found.sample(200, random_state=0)
+    pd.testing.assert_frame_equal(drawn, whole.sample(200, random_state=0))
+    assert not (drawn["until"] < drawn["since"]).to_numpy().any()
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"rules": ["age >= 0"]}, "rules"),
+        ({"rules": ["colour >= 0"]}, "no column 'colour'"),
         ({"strict": True}, "strict"),
         ({"person": "name", "rows_per_person": "auto"}, "auto"),
         ({"person": "name", "rows_per_person": 2, "order": "since"}, "order"),

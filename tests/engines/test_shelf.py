@@ -61,17 +61,17 @@ def same(one: MomentsGenerator, other: MomentsGenerator) -> None:
 def test_sums_are_the_same_in_memory_on_disk_and_without_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     modes: list[tuple[int, int]] = []
-    write = shelf._File.write
+    write = shelf._Files.write
 
-    def written(folder: Path, made: tuple[object, ...], size: int) -> shelf._File:
-        file = write(folder, made, size)
-        modes.append((folder.stat().st_mode & 0o777, file.path.stat().st_mode & 0o777))
-        return file
+    def written(folder: Path, made: tuple[object, ...], size: int) -> shelf._Files:
+        files = write(folder, made, size)
+        modes.extend((folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) for path in files.paths.values())
+        return files
 
     reads: dict[str, list[tuple[str, ...]]] = {"memory": [], "disk": [], "none": []}
     expected = fit(reads["memory"])
     assert not modes
-    monkeypatch.setattr(shelf._File, "write", written)
+    monkeypatch.setattr(shelf._Files, "write", written)
     default = Shelf.__init__.__defaults__
     assert default is not None
     monkeypatch.setattr(Shelf.__init__, "__defaults__", (0, *default[1:]))
@@ -108,13 +108,13 @@ def test_a_full_disk_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_kept_later_takes_the_place_of_nothing_that_was_kept_before() -> None:
     kept = Shelf(in_memory=0)
-    kept.put(0, 0, "gone", (np.zeros(10),))
+    kept.put(0, 0, "gone", (np.zeros(10), np.zeros(0)))
     kept.put(0, 0, "first", (np.ones(10),))
     kept.forget("gone")
-    kept.put(0, 0, "second", (np.full(10, 2.0),))
+    kept.put(0, 0, "second", (np.full(10, 2.0), np.zeros(0)))
     kept.whole(0, 1)
     (batch,) = kept.kept(0, ["first", "second"]) or []
-    assert (batch["first"][0][0], batch["second"][0][0]) == (1.0, 2.0)
+    assert (batch["first"][0][0], batch["second"][0][0], len(batch["second"][1])) == (1.0, 2.0, 0)
     kept.close()
 
 

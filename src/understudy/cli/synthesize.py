@@ -66,6 +66,8 @@ from understudy.cli.visits import (
 from understudy.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
     from understudy.engines import RowSource
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from understudy.tables.io import PrivateTable
     from understudy.tables.mending import Mended
     from understudy.tables.persons import Person
+    from understudy.tables.rules import Rule
 
 METHODS = registry.names("generator", "table")
 
@@ -199,7 +202,6 @@ def synthesize(
         child=child,
         strict=strict,
         check=check,
-        rule=rule,
         order=order,
         separator=separator,
     ):
@@ -210,6 +212,7 @@ def synthesize(
                 *chosen,
                 target,
                 whose,
+                rules,
                 rows,
                 out,
                 folder,
@@ -294,8 +297,8 @@ def _check_outputs(rows: int, out: Path, ledger: str | None, dataset: str | None
 
 
 def _from_batches(
-    generator: Any, table: RowSource, schema: Schema | None, target: str | None, whose: dict[str, Any], rows: int, out: Path,
-    folder: Path, private: Path, seed: int, ledger: str | None, dataset: str | None, resume: bool, report: Path | None,
+    generator: Any, table: RowSource, schema: Schema | None, target: str | None, whose: dict[str, Any], rules: Sequence[Rule],
+    rows: int, out: Path, folder: Path, private: Path, seed: int, ledger: str | None, dataset: str | None, resume: bool, report: Path | None,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Learn from a table in parts; a run that was interrupted goes on from its workspace."""
@@ -308,7 +311,7 @@ def _from_batches(
     ) as run:  # fmt: skip
         with progress_bar(generator.method, not as_json) as tell:
             generator.fit(
-                table, target, schema, budget=run.budget, workspace=private, resume=resume, **whose,
+                table, target, schema, budget=run.budget, workspace=private, resume=resume, rules=rules, **whose,
                 progress=lambda at: tell(at.iteration, at.iterations, at.words),
             )  # fmt: skip
         tell_verdict(generator, as_json)

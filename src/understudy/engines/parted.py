@@ -16,6 +16,7 @@ from understudy.tables.aside import without_aside
 from understudy.tables.batches import Batch, added
 from understudy.tables.coordinates.chances import Chances, KeyedChances, RowChances
 from understudy.tables.persons import ROWS, Person, gather
+from understudy.tables.rules.taking_in import RuledTable
 from understudy.tables.schema import Schema
 from understudy.tables.written import as_read
 
@@ -48,6 +49,7 @@ class PartTask:
     declared: Schema | None = None
     mask: bytes | None = None
     owned: Owned | None = None
+    book: RuledTable | None = None
     place: int = 0
     shelf: Shelf | None = field(default=None, repr=False)
 
@@ -67,8 +69,9 @@ class PartTask:
 
     @property
     def read(self) -> list[str]:
-        """The columns that are read, whose a row is among them."""
-        known = [name for name in self.columns if name != ROWS or self.owned is None]
+        """The columns that are read, whose a row is among them; all, where rules make one of others."""
+        wanted = self.columns if self.book is None else self.book.names
+        known = [name for name in wanted if name != ROWS or self.owned is None]
         return known if self.owned is None else [*known, self.owned.person.column]
 
     def of(self, frames: Iterator[pd.DataFrame]) -> Any:
@@ -90,8 +93,13 @@ class PartTask:
             self.shelf.whole(self.place, number)
         return total
 
-    def _batch(self, frame: pd.DataFrame, present: np.ndarray, at: int) -> Batch:
+    def _learnt(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Private rows as they are declared, and as rules leave them to be learnt: each by its own cells."""
         frame = as_read(frame, self.declared)
+        return frame if self.book is None else self.book.learnt_rows(frame)
+
+    def _batch(self, frame: pd.DataFrame, present: np.ndarray, at: int) -> Batch:
+        frame = self._learnt(frame)
         whole = bool(present.all())
         before = self.before + at
 
@@ -105,7 +113,7 @@ class PartTask:
 
     def _of_persons(self, frame: pd.DataFrame, present: np.ndarray | None, owned: Owned) -> Batch:
         ids = frame.pop(owned.person.column)
-        frame = as_read(frame, self.declared)
+        frame = self._learnt(frame)
         there = np.ones(len(frame), dtype=bool) if present is None else present
         places, persons = gather(ids, there, owned.person, owned.seed)
         rows = frame.iloc[places].reset_index(drop=True)
@@ -129,6 +137,7 @@ class PartedRows:
     declared: Schema | None = None
     masks: Sequence[bytes | None] = ()
     owned: Owned | None = None
+    book: RuledTable | None = None
     tell: Callable[[str, int, int], None] | None = None
     remember: Remember | None = None
     shelf: Shelf | None = None
@@ -172,6 +181,7 @@ class PartedRows:
                 self.declared,
                 mask,
                 self.owned,
+                self.book,
                 place,
                 self.shelf,
             )

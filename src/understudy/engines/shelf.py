@@ -1,6 +1,6 @@
 """What one pass makes of the rows and later passes need again: kept in memory up to a bound, then in a private folder.
 
-Numbers as they were decoded, rows as codes: to read them is a fraction of what reading the table again would cost. Nothing else
+Numbers in rising order, rows as codes: to look at them is a fraction of what reading the table again would cost. Nothing else
 depends on it. What finds no room, on a disk that has little, is made again from the rows, and the sums are the same.
 """
 
@@ -21,30 +21,39 @@ IN_MEMORY = 1 << 28
 
 
 @dataclass(frozen=True)
-class _File:
-    """Arrays in a file, one after the other; None stands for them among the small things beside them."""
+class _Files:
+    """Arrays, each in a file of its own, by their places; None stands for them among the small things beside them."""
 
-    path: Path
+    paths: dict[int, Path]
     size: int
     beside: tuple[Any, ...]
 
     @classmethod
-    def write(cls, folder: Path, made: tuple[Any, ...], size: int) -> _File:
-        """A new file in that folder, which nobody else may open; none is left where it cannot be written."""
-        handle, name = tempfile.mkstemp(dir=folder)
+    def write(cls, folder: Path, made: tuple[Any, ...], size: int) -> _Files:
+        """New files in that folder, which nobody else may open; none is left where they cannot be written."""
+        files = cls({}, size, tuple(None if isinstance(one, np.ndarray) else one for one in made))
         try:
-            with open(handle, "wb") as file:
-                for one in made:
-                    if isinstance(one, np.ndarray):
+            for place, one in enumerate(made):
+                if isinstance(one, np.ndarray):
+                    handle, name = tempfile.mkstemp(suffix=".npy", dir=folder)
+                    files.paths[place] = Path(name)
+                    with open(handle, "wb") as file:
                         np.save(file, one, allow_pickle=False)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            files.remove()
             raise
-        return cls(Path(name), size, tuple(None if isinstance(one, np.ndarray) else one for one in made))
+        return files
 
     def read(self) -> tuple[Any, ...]:
-        with self.path.open("rb") as file:
-            return tuple(np.load(file, allow_pickle=False) if one is None else one for one in self.beside)
+        """Arrays stay in their files: a look that asks a few places of one reads these alone."""
+        found = list(self.beside)
+        for place, path in self.paths.items():
+            found[place] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return tuple(found)
+
+    def remove(self) -> None:
+        for path in self.paths.values():
+            path.unlink(missing_ok=True)
 
 
 @dataclass
@@ -56,7 +65,7 @@ class Shelf:
     _written: int = 0
     _room: int = 0
     _folder: tempfile.TemporaryDirectory[str] | None = None
-    _found: dict[tuple[int, int, Hashable], tuple[Any, ...] | _File] = field(default_factory=dict)
+    _found: dict[tuple[int, int, Hashable], tuple[Any, ...] | _Files] = field(default_factory=dict)
     _batches: dict[int, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -75,12 +84,12 @@ class Shelf:
                 return
             self._written += size
         try:
-            file = _File.write(folder, made, size)
+            files = _Files.write(folder, made, size)
         except OSError:  # the disk is full: what was kept so far serves
             self._room = 0
             return
         with self._lock:
-            self._found[key] = file
+            self._found[key] = files
 
     def whole(self, part: int, batches: int) -> None:
         """A part was read to its end, in so many batches."""
@@ -99,8 +108,8 @@ class Shelf:
         """Let go of what is kept by these names."""
         for key in [key for key in self._found if key[2] in names]:
             gone = self._found.pop(key)
-            if isinstance(gone, _File):
-                gone.path.unlink(missing_ok=True)
+            if isinstance(gone, _Files):
+                gone.remove()
                 self._written -= gone.size
             else:
                 self._held -= _size(gone)
@@ -115,7 +124,7 @@ class Shelf:
 
     def _get(self, part: int, batch: int, name: Hashable) -> tuple[Any, ...]:
         found = self._found[part, batch, name]
-        return found.read() if isinstance(found, _File) else found
+        return found.read() if isinstance(found, _Files) else found
 
     def _open(self) -> Path:
         """A folder that nobody else may open; half of what its disk has free may be filled."""

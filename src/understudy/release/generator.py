@@ -144,7 +144,7 @@ class TableGenerator(DrawsRows):
         if (source := self._source(frame)) is not None:
             return self._fit_source(
                 source, Schema.of(schema),
-                {"`rules`": said, "`strict`": strict, "`check`": check, "`parent`": parent, "labels": target}, ledger=ledger, dataset=dataset, budget=budget, workspace=workspace,
+                said, {"`strict`": strict, "`check`": check, "`parent`": parent, "labels": target}, ledger=ledger, dataset=dataset, budget=budget, workspace=workspace,
                 resume=resume, run=Run(None, progress, checkpoint_seconds), typed=typed and source.typed, person=person,
                 rows_per_person=rows_per_person, order=order, constant=constant,
             )  # fmt: skip
@@ -223,7 +223,7 @@ class TableGenerator(DrawsRows):
         return None
 
     def _fit_source(
-        self, source: RowSource, schema: Schema | None, given: dict[str, Any], *, ledger: str | None,
+        self, source: RowSource, schema: Schema | None, said: Sequence[Rule], given: dict[str, Any], *, ledger: str | None,
         dataset: str | None, budget: Budget | None, workspace: str | Path | None, resume: bool, run: Run, typed: bool,
         person: str | None, rows_per_person: int | str | None, order: str | None, constant: Sequence[str],
     ) -> Self:  # fmt: skip
@@ -232,22 +232,23 @@ class TableGenerator(DrawsRows):
             target = given.pop("labels")
             given["labels beside the table"] = None if target is None or isinstance(target, str) else target
             owner = self.in_order(self.whose(schema, person, rows_per_person), order, constant)
-            given["rules of the schema"] = None if schema is None else schema.rules
+            rules = parse_rules((*(() if schema is None else schema.rules), *said))
             given["`order`"] = None if owner is None else owner.order
             given['`rows_per_person="auto"`'] = owner is not None and owner.rows == AUTO
-            for what, said in given.items():
-                if said is not None and said is not False and not (isinstance(said, tuple | list) and not said):
+            for what, value in given.items():
+                if value is not None and value is not False and not (isinstance(value, tuple | list) and not value):
                     raise InputError(
                         f"{what} and a table that is read in batches do not go together yet. Nothing was spent. Leave it out, or "
                         "learn from rows in memory: a frame, or one file without --out-of-core."
                     )
             return self._pay_source(
-                source, target, schema, owner, ledger, dataset, budget, workspace, resume, run, typed
+                source, target, schema, owner, ledger, dataset, budget, workspace, resume, run, typed, rules
             )
 
     def _pay_source(
         self, source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, ledger: str | None,
         dataset: str | None, budget: Budget | None, workspace: str | Path | None, resume: bool, run: Run, typed: bool,
+        rules: Sequence[Rule],
     ) -> Self:  # fmt: skip
         """Touches private data: with a ledger, or with a budget."""
         if ledger is not None or dataset is not None:
@@ -258,18 +259,18 @@ class TableGenerator(DrawsRows):
                 self, purpose=f"{self.method} fit", ledger=ledger, dataset=dataset, workspace=place, resume=resume,
                 unit="row" if owner is None else PERSON,
             ) as booked:  # fmt: skip
-                self._learn_source(source, target, schema, owner, booked.budget, workspace, resume, run, typed)
+                self._learn_source(source, target, schema, owner, booked.budget, workspace, resume, run, typed, rules)
                 booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
             return self
-        return self._learn_source(source, target, schema, owner, budget, workspace, resume, run, typed)
+        return self._learn_source(source, target, schema, owner, budget, workspace, resume, run, typed, rules)
 
     def _learn_source(
         self, source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, budget: Budget | None,
-        workspace: str | Path | None, resume: bool, run: Run, typed: bool,
+        workspace: str | Path | None, resume: bool, run: Run, typed: bool, rules: Sequence[Rule],
     ) -> Self:  # fmt: skip
         """Touches private data: sums over batches, each kept in the workspace once it is whole; all noise is logged there too."""
         seed = self._seed()
-        taken, rows, declared, goal, persons = take_source(source, target, schema, owner, seed, run)
+        taken, rows, declared, goal, persons = take_source(source, target, schema, owner, seed, run, rules, typed=typed)
         with taken, ExitStack() as opened:
             opened.callback(rows.close)
             size = taken.rows if persons is None else persons.number
@@ -277,21 +278,23 @@ class TableGenerator(DrawsRows):
             paying = self._budget(budget, size)
             intake = intake_of(rows, persons, declared, goal, seed, paying, run, typed=typed)
             if workspace is not None:
-                files = self._source_workspace(taken, declared, workspace, resume, owner)
+                files = self._source_workspace(taken, declared, workspace, resume, owner, rules)
                 opened.callback(files.close)
                 rows.remember, log = remembered(files)
                 opened.callback(log.close)
                 opened.enter_context(logged(paying, files.prelude))
-            return self.fit_intake(intake)
+            return self.fit_intake(intake, book=rows.book)
 
     def _source_workspace(
-        self, source: RowSource, declared: Schema | None, path: str | Path, resume: bool, owner: Person | None
-    ) -> Workspace:
+        self, source: RowSource, declared: Schema | None, path: str | Path, resume: bool, owner: Person | None,
+        rules: Sequence[Rule],
+    ) -> Workspace:  # fmt: skip
         """What a source says of itself tells whether a run is resumed on the same table."""
         if self.random_state is None:
             raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
         said = {} if declared is None else declared.to_dict()
         said |= {} if owner is None else {"person": owner.to_dict()}
+        said |= {"rules": [str(rule) for rule in rules]} if rules else {}
         identity = {**self._settings(), "method": self.method, "rows": source.rows, **said}
         digest = np.frombuffer(source.identity.encode(), dtype=np.uint8)
         return Workspace(path, identity, digest, resume=resume)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,17 +23,22 @@ from understudy.tables import Schema
 from understudy.tables.coordinates import Known, known_columns
 from understudy.tables.io import column_of
 from understudy.tables.persons import ROWS, Person, Persons, count_persons, id_column, refuse_person
+from understudy.tables.rules import Rule
+from understudy.tables.rules.rulebook import refuse_contradictions
+from understudy.tables.rules.taking_in import prepare
 
 _NOBODY = np.zeros(0, dtype=np.int64)
 _NO_KEYS = np.zeros(0, dtype=np.uint64)
 
 
 def take_source(
-    source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, seed: int, run: Run
-) -> tuple[RowSource, PartedRows, Schema | None, str | None, Persons | None]:
+    source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, seed: int, run: Run,
+    rules: Sequence[Rule] = (), *, typed: bool = True,
+) -> tuple[RowSource, PartedRows, Schema | None, str | None, Persons | None]:  # fmt: skip
     """Looks at private rows: which of them count, as `check_table` and `check_persons` say it of a frame. Nothing is charged.
 
-    Rows of persons are dealt to parts by person first; then the source that comes back is another one.
+    Rows of persons are dealt to parts by person first; then the source that comes back is another one. With rules the rows, and what is
+    said of them, are those that are left to be learnt.
     """
     types = source.types
     if owner is None:
@@ -45,20 +50,25 @@ def take_source(
     known = known_columns(types, schema, target)
     if schema is not None:
         schema = schema.with_target(target if target in schema else None)
+    book = prepare(types, schema, target, rules, typed=typed) if rules else None
+    if book is not None:
+        refuse_contradictions(book)
     tell = _telling(run)
     if owner is not None:
         source = by_person(source, owner.column, seed, lambda done, of: tell("rows put together by person", done, of))
     owned = None if owner is None else Owned(owner, seed)
     # Rows of persons have weights, and a cluster has no folder of ours: their passes read the rows again.
     shelf = Shelf() if owner is None and isinstance(source.adder, Threads) else None
-    rows = PartedRows(source.parts, types, seed, source.adder, schema, (), owned, tell, shelf=shelf)
+    rows = PartedRows(source.parts, types, seed, source.adder, schema, (), owned, tell=tell, shelf=shelf)
     rows.masks = _masks(rows, known, schema)
+    if book is not None:
+        rows.book, rows.types, schema = book, book.learnt_rows(types), book.learnt_schema
     persons = None
     if owner is not None:
         ids = [[owner.column]] * len(source.parts)
         number = sum(rows.map(PersonsOf(owner), ids, "persons are counted"))
         persons = Persons(number, owner.rows, _NOBODY, _NO_KEYS, _NO_KEYS)
-        rows.types, schema = with_number(types.assign(), schema, persons)
+        rows.types, schema = with_number(rows.types.assign(), schema, persons)
     return source, rows, schema, target, persons
 
 

@@ -55,10 +55,6 @@ class Batch:
             self.kept[name] = make()
         return self.kept[name]
 
-    def pass_on(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
-        """The same, kept only where the next look would have to read the rows again to make it."""
-        return self.keep(name, make) if self.passes_on or name in self.kept else make()
-
 
 @runtime_checkable
 class TableRows(Protocol):

@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 
 from understudy.privacy import Budget
-from understudy.tables.coordinates import Bins, Coordinates, RowChances, coded_column, compact
+from understudy.tables.coordinates import Bins, Coordinates, RowChances, coded_column, compact, few
+from understudy.tables.coordinates.few import few_cells
+from understudy.tables.coordinates.readings import number_readings
+from understudy.tables.coordinates.tally import sorted_numbers, tally, tally_sorted
 from understudy.tables.io import column_of
 
 ROWS = 6000
@@ -50,12 +53,19 @@ def chances() -> RowChances:
     return RowChances(np.random.default_rng(1), np.ones(ROWS, dtype=bool), before=3, after=5)
 
 
+@pytest.mark.parametrize("chunk", [None, 700])
 @pytest.mark.parametrize("nullable", [True, False])
-def test_codes_of_columns_are_those_of_their_cells(nullable: bool) -> None:
+def test_codes_of_columns_are_those_of_their_cells(
+    nullable: bool, chunk: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With holes, with values that were not found, and where what is missing is drawn: the draws of all rows stay in their places."""
+    if chunk is not None:
+        monkeypatch.setattr(compact, "_CHUNK", chunk)
+        monkeypatch.setattr(few, "_CHUNK", chunk)
     frame = FRAME.assign(word=FRAME["word"].cat.add_categories(["west"]))
     frame.loc[:9, "word"] = "west"
     frame.loc[3, "perhaps"] = pd.NA
+    frame.loc[ROWS - 9, "free"] = np.nan
     columns = tuple(replace(column, nullable=nullable, other=False) for column in FOUND)
     bins = Bins(columns, 12)
     one, other = chances(), chances()
@@ -67,12 +77,30 @@ def test_codes_of_columns_are_those_of_their_cells(nullable: bool) -> None:
 
 
 def test_few_cells_stand_for_all_rows() -> None:
-    few: dict[str, Any] = {name: compact.few_cells(column_of(FRAME, name)) for name in FRAME}
-    none = {name for name, found in few.items() if found is None}
+    all_of: dict[str, Any] = {name: few_cells(column_of(FRAME, name)) for name in FRAME}
+    none = {name for name, found in all_of.items() if found is None}
     assert none == {"free", "far", "text", "moment", "gone", "yes", "whole"}
-    for name, found in few.items():
+    for name, found in all_of.items():
         if found is not None:
-            rows, cells = found
-            assert cells.dtype == column_of(FRAME, name).dtype
-            again = cells.take(np.where(rows < 0, len(cells) - 1, rows)).reset_index(drop=True)
+            assert found.cells.dtype == column_of(FRAME, name).dtype
+            again = found.cells.take(found.take(np.arange(len(found.cells)))).reset_index(drop=True)
             pd.testing.assert_series_equal(again, column_of(FRAME, name), check_names=False)
+
+
+def test_sorted_numbers_are_counted_as_others_are() -> None:
+    """Also those that are missing, that lie on an edge, and a zero with a sign."""
+    rng = np.random.default_rng(4)
+    numbers = pd.Series(np.round(rng.normal(size=70_000) * 40, 1))
+    numbers[::50] = np.nan
+    numbers[1::900], numbers[2::900] = -0.0, np.inf
+    one, other = tally(numbers, apart=False), tally_sorted(*sorted_numbers(numbers))
+    np.testing.assert_array_equal(one.readings(), other.readings())
+    for step, edges in ((0.0, [-1e30, -7.5, -0.1, 0.0, 0.1, 12.0, 1e30]), (0.1, [-900.0, -3.0, 0.0, 1.0, 400.0])):
+        places = np.array(edges)
+        expected = one.ordered("number", step).histogram(places)
+        np.testing.assert_array_equal(expected, other.ordered("number", step).histogram(places))
+        np.testing.assert_array_equal(expected, tally(numbers).ordered("number", step).histogram(places))
+    there = numbers[np.isfinite(numbers)].to_numpy()
+    np.testing.assert_array_equal(
+        number_readings(there), np.concatenate([number_readings(part) for part in np.array_split(there, 10)])
+    )

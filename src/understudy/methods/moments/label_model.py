@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ _STANDS_OUT, _TRIPLES_STAND_OUT = 5.0, 4.0
 _MOST_PAIRS = 40
 _MOST_CELLS = 8_000
 _MOST_TRIPLES = 40
-_DENSE = 1_000
+# A dense product is faster as long as there are fewer than so many places for each that is not zero.
+_DENSE = 6
 _STEPS = 100
 
 
@@ -187,10 +189,11 @@ def _parities(
     sums, known = triples.sums.astype(np.float64), signs(codes, sizes, triples.high).astype(np.float32)
     share = chances.mean(axis=0)
     total, rows = len(codes), max(triples.total, 1.0)
-    said = np.empty((chances.shape[1], len(places)))
-    for start in range(0, len(places), 256):
-        parity = known[:, places[start : start + 256]].prod(axis=2)
-        said[:, start : start + 256] = chances.T @ parity
+    said, at = np.empty((chances.shape[1], len(places))), 0
+    for i, j in combinations(range(len(sizes) - 1), 2):
+        third = known[:, j + 1 :]
+        said[:, at : at + third.shape[1]] = (chances * (known[:, i] * known[:, j])[:, None]).T @ third
+        at += third.shape[1]
     # Which rows there are is the mixture's word; the parities only say how each one's classes divide.
     sums = sums / rows * total
     sums += share[:, None] * (said.sum(axis=0) - sums.sum(axis=0))
@@ -240,9 +243,9 @@ def _regress(
     from threadpoolctl import threadpool_limits
 
     features = terms.of(codes)
-    # A dense product is faster until the zeros outweigh it by far.
-    features = features.toarray() if features.shape[1] <= _DENSE else features
-    across = features.T if features.shape[1] <= _DENSE else features.T.tocsr()
+    dense = features.shape[1] * len(codes) <= _DENSE * features.nnz
+    features = features.toarray() if dense else features
+    across = features.T if dense else features.T.tocsr()
     given = across @ wanted.astype(np.float32)
     if sums is not None:
         given[-1 - sums.shape[1] : -1] = sums.T

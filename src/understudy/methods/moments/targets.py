@@ -97,8 +97,7 @@ class Target:
         if self.edges is not None:
             inside = self.marginal.clip(np.where(np.isnan(value), self.edges[0], value))
             return np.where(np.isnan(value), ABSENT, places_among(self.edges, inside) - 1)
-        said = read_listed(column_of(frame, self.column.name), self.column)
-        return np.where(np.isnan(said), ABSENT, said).astype(np.int64)
+        return read_listed(column_of(frame, self.column.name), self.column, ABSENT)
 
     def attach(self, frame: pd.DataFrame, classes: np.ndarray, rng: np.random.Generator) -> pd.DataFrame:
         """The rows with their class written into the target's column, and with the columns that are left empty."""

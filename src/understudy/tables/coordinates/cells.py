@@ -122,8 +122,14 @@ def factorise(series: pd.Series) -> tuple[np.ndarray, Distinct]:
     if isinstance(dtype, pd.CategoricalDtype):
         # Two levels may be one as text; the last entry is where the code of a missing cell, -1, points to.
         known = series.cat.categories
-        few = len(known) <= _FEW_LEVELS and all(isinstance(level, str) for level in known)
-        levels, distinct = _of_words(tuple(known)) if few else _of_levels(pd.Series(known))
+        words = known.tolist() if len(known) <= _FEW_LEVELS else []
+        if words and all(isinstance(word, str) for word in words):
+            # By their order, since each batch of a file lists the same words as they come.
+            order = sorted(range(len(words)), key=words.__getitem__)
+            places, distinct = _of_words(tuple(words[place] for place in order))
+            levels = np.append(places[np.argsort(order)], -1)
+        else:
+            levels, distinct = _of_levels(pd.Series(known))
         return levels[series.cat.codes.to_numpy()], distinct
     if has_numbers(dtype):
         values, missing = typed_numbers(series)
@@ -160,7 +166,7 @@ def _in_time(seconds: np.ndarray) -> np.ndarray:
 
 
 def typed_numbers(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Private. A column of such a type as float64 numbers, and which are missing. Infinities count as very large numbers."""
+    """Private. A column of such a type as new float64 numbers, and which are missing. Infinities count as very large numbers."""
     if types.is_timedelta64_dtype(series.dtype):
         missing = series.isna().to_numpy()
         return np.where(missing, 0.0, np.floor(series.dt.total_seconds().to_numpy(np.float64))), missing

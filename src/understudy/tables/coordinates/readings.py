@@ -82,6 +82,9 @@ STEPS: dict[int, float] = {
 LIMIT = 2.0**40
 """About 1e12: a number beyond it counts as this one."""
 
+# So many numbers, and what is made of them on the way, stay in the processor's own memory.
+_CHUNK = 1 << 15
+
 # Pairs of words for no and yes, spelled as they are found in files.
 TRUTH_WORDS: tuple[tuple[str, str], ...] = (
     ("False", "True"),
@@ -116,6 +119,13 @@ def from_index(places: np.ndarray, step: float) -> np.ndarray:
 
 def number_readings(numbers: np.ndarray, precision: type[np.floating] = np.float64) -> np.ndarray:
     """The reading of each finite number. `precision` is that of the column: 0.1 in float32 is a tenth too."""
+    found = np.empty(len(numbers), dtype=np.uint8)
+    for start in range(0, len(numbers), _CHUNK):
+        found[start : start + _CHUNK] = _readings(numbers[start : start + _CHUNK], precision)
+    return found
+
+
+def _readings(numbers: np.ndarray, precision: type[np.floating]) -> np.ndarray:
     found = np.full(len(numbers), Reading.FREE, dtype=np.uint8)
     whole = numbers == np.rint(numbers)
     found[whole] = Reading.ONES

@@ -22,7 +22,7 @@ from understudy.tables.coordinates.cells import has_numbers
 from understudy.tables.coordinates.known import Known
 from understudy.tables.coordinates.looks import Look, OpenLook, TargetLook
 from understudy.tables.coordinates.readings import COUNT
-from understudy.tables.coordinates.tally import ReadingsOnly, Tally, numbers_of, tally, tally_of
+from understudy.tables.coordinates.tally import ReadingsOnly, Tally, sorted_numbers, tally, tally_sorted
 from understudy.tables.io import column_of
 
 # Shares of the values that are counted one after the other, where all of them are too many; four times as many if these are.
@@ -31,7 +31,7 @@ _SHARES = 4
 _SAMPLE, _DIFFER = 4096, 0.9
 _Made = TypeVar("_Made")
 NUMBERS = "numbers"
-"""With the name of a column: the name by which its numbers are kept from one look to the next."""
+"""With the name of a column: the name by which its numbers are kept, sorted, from one look to the next."""
 
 
 @dataclass
@@ -168,13 +168,13 @@ class OneShare:
 
 
 def _scattered(batch: Batch, name: str, grid: int) -> Tally:
-    """Private. A column's cells, not told apart: for one look."""
+    """Private. A column's cells, not told apart: for one look, or sorted for several where passes leave numbers for the next ones."""
     kept = (NUMBERS, name)
     if kept not in batch.kept:
         series = column_of(batch.frame, name)
-        if batch.weights is not None or not has_numbers(series.dtype):
+        if batch.weights is not None or not batch.passes_on or not has_numbers(series.dtype):
             return tally(series, batch.weights, grid, apart=False)
-    return tally_of(*batch.pass_on(kept, lambda: numbers_of(column_of(batch.frame, name))))
+    return tally_sorted(*batch.keep(kept, lambda: sorted_numbers(column_of(batch.frame, name))))
 
 
 def _mapped(function: Callable[[int], _Made], places: Sequence[int], batch: Batch) -> list[_Made]:

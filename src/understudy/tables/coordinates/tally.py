@@ -24,6 +24,7 @@ from understudy.tables.coordinates.cells import (
     typed_distinct,
     typed_numbers,
 )
+from understudy.tables.coordinates.few import counted, few_cells
 from understudy.tables.coordinates.readings import COUNT, TRUTH_WORDS, Reading, to_index
 
 MOST_CELLS = 1 << 17
@@ -34,16 +35,19 @@ _MANY_ROWS, _EXACT, _DAY = 1 << 12, 2.0**53, 86_400
 
 @dataclass(frozen=True)
 class Ordered:
-    """Private. Cells of a kind that has an order, sorted by their places, with running counts; the rest is `absent`."""
+    """Private. Cells of a kind that has an order, sorted by their places, with running counts; the rest is `absent`.
+
+    Without running counts each cell is one row.
+    """
 
     places: np.ndarray
-    running: np.ndarray
+    running: np.ndarray | None
     absent: int
 
     def histogram(self, edges: np.ndarray) -> np.ndarray:
         """Counts between the edges, then of what is absent. What lies outside is in the first or last cell."""
-        at = np.searchsorted(self.places, edges[1:-1])
-        below = np.concatenate([[0], self.running[at], [self.running[-1]]])
+        at = np.concatenate([[0], np.searchsorted(self.places, edges[1:-1]), [len(self.places)]])
+        below = at if self.running is None else self.running[at]
         return np.append(np.diff(below), self.absent).astype(np.int64)
 
 
@@ -57,7 +61,7 @@ class Scattered:
 
     def histogram(self, edges: np.ndarray) -> np.ndarray:
         at = places_among(edges[1:-1], self.places)
-        return np.append(np.bincount(at, self.counts, len(edges) - 1), self.absent).astype(np.int64)
+        return np.append(counted(at, self.counts, len(edges) - 1), self.absent)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class ReadingsOnly:
 class Tally:
     """Private. The distinct cells of a column, and how many rows hold each, in parts of which one person has `grid`.
 
-    Where cells are not told `apart` there is one for each row. Tallies of batches add up.
+    Where cells are not told `apart` there is one for each row; of a column of numbers these may stand in `rising` order. Tallies of
+    batches add up.
     """
 
     distinct: Distinct
@@ -85,6 +90,7 @@ class Tally:
     missing: int
     grid: int = 1
     apart: bool = True
+    rising: bool = False
     _orders: dict[tuple[str, float, str | None], Ordered | Scattered] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -139,7 +145,8 @@ class Tally:
 
     def readings(self) -> np.ndarray:
         """Rows by reading."""
-        found = np.bincount(self.distinct.readings, self.counts, COUNT).astype(np.int64)
+        weights = self.counts if self.apart or self.grid > 1 else None
+        found = counted(self.distinct.readings, weights, COUNT)
         found[Reading.MISSING] += self.missing
         return found
 
@@ -151,13 +158,15 @@ class Tally:
 
     def _order(self, kind: str, step: float, format: str | None) -> Ordered | Scattered:
         numbers = self.distinct.as_kind(kind, format)
-        fits = ~np.isnan(numbers)
-        if fits.all():
-            fits = slice(None)
+        # Numbers of a column of such a type are none of them missing.
+        whole = isinstance(self.distinct, TypedDistinct) and numbers is self.distinct.numbers
+        fits = slice(None) if whole or not (gone := np.isnan(numbers)).any() else ~gone
         # A moment or duration belongs to the day (hour, minute) in which it lies, a number to the nearest place of its grid.
         places = np.floor(numbers[fits] / step) if kind in ("datetime", "duration") else to_index(numbers[fits], step)
         counts = self.counts[fits]
-        absent = self.missing + int(self.counts.sum() - counts.sum())
+        absent = self.missing + (0 if isinstance(fits, slice) else int(self.counts[~fits].sum()))
+        if self.rising and self.grid == 1:
+            return Ordered(places, None, absent)
         if not self.apart:
             return Scattered(places, None if self.grid == 1 else counts, absent)
         if np.any(np.diff(places) < 0):
@@ -194,6 +203,14 @@ class Tally:
 
 def tally(series: pd.Series, weights: np.ndarray | None = None, grid: int = 1, *, apart: bool = True) -> Tally:
     """Private. Count one column, each row once or by its weight. For a single look numbers need not be told `apart`."""
+    if not apart or (few := few_cells(series)) is None:
+        return _tally(series, weights, grid, apart=apart)
+    held = few.counts(weights)
+    there = np.flatnonzero(held)
+    return _tally(few.cells.iloc[there], held[there], grid)
+
+
+def _tally(series: pd.Series, weights: np.ndarray | None, grid: int, *, apart: bool = True) -> Tally:
     dtype = series.dtype
     if has_numbers(dtype):
         values, missing = typed_numbers(series)
@@ -210,17 +227,19 @@ def tally(series: pd.Series, weights: np.ndarray | None = None, grid: int = 1, *
     return Tally(distinct, counts[1:], int(counts[0]), grid)
 
 
-def numbers_of(series: pd.Series) -> tuple[np.ndarray, int, object]:
-    """Private. The numbers of a column of such a type, how many are missing, and the type."""
+def sorted_numbers(series: pd.Series) -> tuple[np.ndarray, int, object]:
+    """Private. The numbers of a column of such a type in rising order, how many are missing, and the type."""
     values, missing = typed_numbers(series)
     absent = int(missing.sum())
-    return (values[~missing] if absent else values), absent, series.dtype
+    numbers = values[~missing] if absent else values
+    numbers.sort()
+    return numbers, absent, series.dtype
 
 
-def tally_of(numbers: np.ndarray, absent: int, dtype: object) -> Tally:
-    """Private. Rows whose numbers need not be told apart, each counted once."""
+def tally_sorted(numbers: np.ndarray, absent: int, dtype: object) -> Tally:
+    """Private. Rows whose numbers need not be told apart, each counted once: of sorted ones a look searches a few."""
     ones = np.broadcast_to(np.int64(1), len(numbers))
-    return Tally(typed_distinct(numbers + 0.0, dtype), ones, absent, apart=False)
+    return Tally(typed_distinct(numbers, dtype), ones, absent, apart=False, rising=True)
 
 
 def codes_of(distinct: Distinct, labels: list[Category]) -> np.ndarray:
