@@ -64,6 +64,7 @@ PAGES: dict[str, dict[str, str]] = {
         "any-table": "any_table:BENCHMARK",
         "taught": "taught:BENCHMARK",
         "image-likeness": "image_likeness:BENCHMARK",
+        "image-features": "image_features:BENCHMARK",
         "colour": "colour:BENCHMARK",
         "persons": "persons:BENCHMARK",
         "persons-audit": "persons_audit:BENCHMARK",
