@@ -31,6 +31,7 @@ PAGES: dict[str, dict[str, str]] = {
         "field-2": "field_images:BENCHMARK",
         "field-3": "field_tables:BENCHMARK",
         "neighbours": "neighbours:BENCHMARK",
+        "image-bench": "image_bench:BENCHMARK",
         "aim-mst": "peers.binned:BENCHMARK",
     },
     "other": {
