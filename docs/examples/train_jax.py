@@ -13,6 +13,7 @@ from jax.scipy.ndimage import map_coordinates
 
 given, real = np.load(sys.argv[1]), np.load(sys.argv[2])
 steps, width, (mean, deviation) = int(given["steps"]), int(given["width"]), given["pixels"]
+memory = max(1.0, min(100.0, steps / 10))  # steps that the running mean of the weights reaches back
 turn, scale, shear, shift, floor, ceiling = given["deformation"]
 mixed = "mixed" in given and bool(given["mixed"])
 
@@ -86,7 +87,7 @@ def step(key, network, averaged, state):
     slope = jax.grad(lambda n: optax.softmax_cross_entropy(scores(n, x), y).mean())(network)
     updates, state = adam.update(slope, state, network)
     network = optax.apply_updates(network, updates)
-    return network, jax.tree.map(lambda m, w: 0.99 * m + 0.01 * w, averaged, network), state
+    return network, jax.tree.map(lambda m, w: m + (w - m) / memory, averaged, network), state
 
 
 for number in range(steps):

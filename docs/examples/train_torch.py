@@ -15,6 +15,7 @@ torch.manual_seed(0)
 device = "cuda" if torch.cuda.is_available() else "cpu"
 given, real = np.load(sys.argv[1]), np.load(sys.argv[2])
 steps, width, (mean, deviation) = int(given["steps"]), int(given["width"]), given["pixels"]
+memory = max(1.0, min(100.0, steps / 10))  # steps that the running mean of the weights reaches back
 turn, scale, shear, shift, floor, ceiling = given["deformation"]
 mixed = "mixed" in given and bool(given["mixed"])
 
@@ -56,7 +57,7 @@ def convnet(colours, side, classes):  # three blocks; 28 pixels are padded to 32
 
 images, targets = pixels(given["images"]).to(device), torch.tensor(given["targets"], device=device)
 network = convnet(images.shape[1], images.shape[2], targets.shape[1]).to(device)
-averaged = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(0.99))
+averaged = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(1 - 1 / memory))
 adam = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=1e-4)
 falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
 for _ in range(steps):
