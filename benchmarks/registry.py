@@ -31,6 +31,7 @@ PAGES: dict[str, dict[str, str]] = {
         "field-2": "field_images:BENCHMARK",
         "field-3": "field_tables:BENCHMARK",
         "neighbours": "neighbours:BENCHMARK",
+        "image-bench": "image_bench:BENCHMARK",
         "aim-mst": "peers.binned:BENCHMARK",
     },
     "other": {
@@ -64,6 +65,8 @@ PAGES: dict[str, dict[str, str]] = {
         "any-table": "any_table:BENCHMARK",
         "taught": "taught:BENCHMARK",
         "image-likeness": "image_likeness:BENCHMARK",
+        "image-features": "image_features:BENCHMARK",
+        "colour": "colour:BENCHMARK",
         "persons": "persons:BENCHMARK",
         "persons-audit": "persons_audit:BENCHMARK",
         "visits": "visits:BENCHMARK",

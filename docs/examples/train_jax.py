@@ -13,7 +13,9 @@ from jax.scipy.ndimage import map_coordinates
 
 given, real = np.load(sys.argv[1]), np.load(sys.argv[2])
 steps, width, (mean, deviation) = int(given["steps"]), int(given["width"]), given["pixels"]
+memory = max(1.0, min(100.0, steps / 10))  # steps that the running mean of the weights reaches back
 turn, scale, shear, shift, floor, ceiling = given["deformation"]
+mixed = "mixed" in given and bool(given["mixed"])
 
 
 def pixels(images):
@@ -77,11 +79,15 @@ state = adam.init(network)
 def step(key, network, averaged, state):
     choosing, moving = jax.random.split(key)
     chosen = jax.random.randint(choosing, (min(256, len(images)),), 0, len(images))
-    x = jax.vmap(deformed)(jax.random.split(moving, len(chosen)), images[chosen])
-    slope = jax.grad(lambda n: optax.softmax_cross_entropy(scores(n, x), targets[chosen]).mean())(network)
+    x, y = jax.vmap(deformed)(jax.random.split(moving, len(chosen)), images[chosen]), targets[chosen]
+    if mixed:  # a weighted mean of two pictures, and of their targets
+        share = jax.random.uniform(jax.random.fold_in(moving, 1), (len(x), 1))
+        x = share[..., None, None] * x + (1 - share[..., None, None]) * x[::-1]
+        y = share * y + (1 - share) * y[::-1]
+    slope = jax.grad(lambda n: optax.softmax_cross_entropy(scores(n, x), y).mean())(network)
     updates, state = adam.update(slope, state, network)
     network = optax.apply_updates(network, updates)
-    return network, jax.tree.map(lambda m, w: 0.99 * m + 0.01 * w, averaged, network), state
+    return network, jax.tree.map(lambda m, w: m + (w - m) / memory, averaged, network), state
 
 
 for number in range(steps):

@@ -15,7 +15,9 @@ torch.manual_seed(0)
 device = "cuda" if torch.cuda.is_available() else "cpu"
 given, real = np.load(sys.argv[1]), np.load(sys.argv[2])
 steps, width, (mean, deviation) = int(given["steps"]), int(given["width"]), given["pixels"]
+memory = max(1.0, min(100.0, steps / 10))  # steps that the running mean of the weights reaches back
 turn, scale, shear, shift, floor, ceiling = given["deformation"]
+mixed = "mixed" in given and bool(given["mixed"])
 
 
 def pixels(images):
@@ -55,14 +57,17 @@ def convnet(colours, side, classes):  # three blocks; 28 pixels are padded to 32
 
 images, targets = pixels(given["images"]).to(device), torch.tensor(given["targets"], device=device)
 network = convnet(images.shape[1], images.shape[2], targets.shape[1]).to(device)
-averaged = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(0.99))
+averaged = AveragedModel(network, multi_avg_fn=get_ema_multi_avg_fn(1 - 1 / memory))
 adam = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=1e-4)
 falling = torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
 for _ in range(steps):
     chosen = torch.randint(len(images), (min(256, len(images)),), device=device)
-    scores = network((deformed(images[chosen]) - mean) / deviation)
+    x, y = deformed(images[chosen]), targets[chosen]
+    if mixed:  # a weighted mean of two pictures, and of their targets
+        share = torch.rand(len(x), 1, 1, 1, device=device)
+        x, y = share * x + (1 - share) * x.flip(0), share[:, :, 0, 0] * y + (1 - share[:, :, 0, 0]) * y.flip(0)
     adam.zero_grad()
-    F.cross_entropy(scores, targets[chosen]).backward()
+    F.cross_entropy(network((x - mean) / deviation), y).backward()
     adam.step()
     falling.step()
     averaged.update_parameters(network)

@@ -52,7 +52,10 @@ def test_another_program_trains_on_what_was_released(made: OneLookConvNet, tmp_p
     assert given["images"].shape == (6, 8, 8)
     np.testing.assert_allclose(given["targets"].sum(axis=1), 1, rtol=1e-5)
     np.testing.assert_array_equal(given["targets"].argmax(axis=1), made.distilled_.labels)
-    write_arrays(given | {"steps": np.array(60)}, tmp_path / "training.npz")
+    assert not given["mixed"]
+    assert made.set_params(network__mixed=True).training_set()["mixed"]
+    made.set_params(network__mixed=False)
+    write_arrays(given | {"steps": np.array(60), "mixed": np.array(True)}, tmp_path / "training.npz")
     write_npz(bars(90, 3), tmp_path / "test.npz")
     program = Path(__file__).parents[2] / "docs" / "examples" / "train_jax.py"
     said = subprocess.run(

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -19,6 +20,7 @@ from understudy import NeighbourPATE
 from understudy.errors import InputError
 from understudy.images import BLANK, ImageDataset
 from understudy.learn.landmarks import Landmarks, smoothed
+from understudy.methods.neighbours import Sight
 from understudy.privacy import Budget, GaussianEvent
 
 QUICK: dict[str, Any] = {
@@ -89,6 +91,30 @@ def test_a_blank_image_says_nothing_and_a_blank_public_one_is_left_out() -> None
     )  # fmt: skip
     one, two = (NeighbourPATE.from_settings(**{**QUICK, **FEW}).fit(private, given) for given in (public, shown))
     np.testing.assert_array_equal(one.predict_proba(private), two.predict_proba(private))
+
+
+def halves(images: Any) -> Any:
+    """What another public function may see: how bright the halves are, and numbers that are none where an image is black."""
+    left = images[:, :, :4].mean(axis=(1, 2, 3))
+    return jnp.stack([left, 1 / left, images.mean(axis=(1, 2, 3)) - images.mean()], axis=1)
+
+
+def test_other_public_features_look_at_each_image_alone_and_are_finite() -> None:
+    pictures = np.concatenate([bars(6).images, np.zeros((1, 8, 8), np.uint8)])[..., None] / np.float32(255)
+    see = Sight(halves)
+    seen = see(pictures)
+    assert np.isfinite(seen).all()
+    np.testing.assert_array_equal(seen[:3], see(pictures[:3]))
+    np.testing.assert_allclose(seen[:, 2], 0, atol=1e-6)  # the mean over images is that of one
+    public = unlabelled(bars(60, seed=1))
+    made = NeighbourPATE.from_settings(**{**QUICK, **FEW}).fit(bars(90), public, features=halves)
+    assert any("which was given" in said for said in made.certificate_.body["assumed_public"])
+    budget = Budget(8.0, 1e-5)
+    with pytest.raises(InputError, match=r"shape \(1,\) of one picture"):
+        NeighbourPATE.from_settings(**{**QUICK, "unsafe_noise_seed": None}).fit(
+            bars(90), public, features=lambda images: images.mean(axis=(1, 2, 3)), budget=budget
+        )
+    assert not budget.events
 
 
 def test_what_is_released_predicts_the_same(tmp_path: Path) -> None:

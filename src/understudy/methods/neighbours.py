@@ -5,7 +5,7 @@ is then among the neighbours of any number of public images, and where it is mis
 is turned round: each private image says, once, which public landmarks are near it, by a vector of length one in the row of its
 class. All answers together are one sum that a record moves by one. Subsampling would only thin that sum out.
 
-1. Public: features of all images, a fixed function; landmarks among the public ones.
+1. Public: features of all images, a fixed function (edges and brightness, or one that is given); landmarks among the public ones.
 2. First look: the sum of votes by class, with noise. Smoothed, it gives every public image shares of the classes.
 3. A student, a small ConvNet, learns the surest of them.
 4. Second look: the same in what the student sees, where classes lie further apart. Both looks are added up.
@@ -31,7 +31,8 @@ from understudy.images.edges import EdgeMap
 from understudy.images.straighten import straighten
 from understudy.learn.convnets import coloured
 from understudy.learn.landmarks import Landmarks, smoothed
-from understudy.learn.picture_students import Course, PictureStudent, features, scores, teach
+from understudy.learn.picture_students import Course, PictureStudent, scores, teach
+from understudy.learn.picture_students import features as seen_by
 from understudy.methods.image_moments.generator import PUBLIC
 from understudy.privacy import Budget, ClippedSum, Event, GaussianEvent
 from understudy.privacy.calibration import smallest_noise
@@ -44,7 +45,9 @@ _LOOKS = 2
 # Votes are rounded to this, so that their noise is exact; a thousand of them lengthen a vote by less than a thousandth.
 _GRID = 2.0**-15
 _AT_ONCE = 2000
-_EDGES = EdgeMap()
+# Features beyond this are cut: squares of them must not overflow.
+_MOST = np.float32(1e6)
+Features = Callable[[jax.Array], jax.Array]
 # How far the student's images are moved at random, as a share of their side.
 _SHIFT = 1.5 / 28
 
@@ -111,12 +114,15 @@ class NeighbourPATE(Estimator):
         data: ImageDataset,
         public: ImageDataset,
         *,
+        features: Features | None = None,
         budget: Budget | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
         """Touches private data (`data`). `budget` may hold earlier charges for the same images.
 
         `public` are images that are public, of the same size and kind; their labels are not looked at. Nothing protects them.
+        `features` say what is seen of an image, in place of edges and brightness: a function of JAX that was made without the
+        private images. It takes images (number x height x width x colours, from 0 to 1) and gives a row of numbers for each.
         """
         self._check_settings()
         self._check(data, public)
@@ -128,19 +134,20 @@ class NeighbourPATE(Estimator):
         pictures = self._pictures(shown)
         tell = progress or (lambda done, steps: None)
 
-        edges = np.concatenate([_edges(part) for part in _parts(pictures)])
-        first = self._look(data, edges, _edges, noise, paying, seed, 0)
+        see = Sight(EdgeMap() if features is None else features)
+        plain = np.concatenate([see(part) for part in _parts(pictures)])
+        first = self._look(data, plain, see, noise, paying, seed, 0)
         tell(1, 2 * _LOOKS)
         how = self.schooling
         student = self._taught(start, pictures, first, how.first_sure, how.first_steps, seed)
         tell(2, 2 * _LOOKS)
-        seen = features(student, pictures)
-        weights = [1 / max(np.sqrt(np.var(part, axis=0).sum()), 1e-6) for part in (seen, edges)]
+        seen = seen_by(student, pictures)
+        weights = [1 / max(np.sqrt(np.var(part, axis=0).sum()), 1e-6) for part in (seen, plain)]
 
         def both(part: np.ndarray) -> np.ndarray:
-            return np.concatenate([weights[0] * features(student, part), weights[1] * _edges(part)], axis=1)
+            return np.concatenate([weights[0] * seen_by(student, part), weights[1] * see(part)], axis=1)
 
-        points = np.concatenate([weights[0] * seen, weights[1] * edges], axis=1)
+        points = np.concatenate([weights[0] * seen, weights[1] * plain], axis=1)
         second = self._look(data, points, both, noise, paying, seed, 1)
         tell(3, 2 * _LOOKS)
         student = self._taught(student, pictures, first + second, how.sure, how.steps, seed + 1)
@@ -148,6 +155,7 @@ class NeighbourPATE(Estimator):
         self._ready(student, data.shape, data.classes, data.value_range)
         facts = {"mechanism": "votes of neighbours", "noise": noise, "looks": _LOOKS, "images": len(data)}
         said = [PUBLIC, f"the {len(shown)} public images, which a student learnt from and nothing protects"]
+        said += [] if features is None else ["the function that makes features of one image, which was given"]
         self._certify(paying, "classifier", facts | {"public_images": len(shown)}, said, unit="image")
         return self
 
@@ -265,16 +273,25 @@ class NeighbourPATE(Estimator):
         self._ready(jax.tree.unflatten(tree, [jnp.asarray(part.reshape(leaf.shape)) for leaf, part in parts]), *form)
 
 
-@jax.jit
-def _edge_features(images: jax.Array) -> jax.Array:
-    return _EDGES(images)
+class Sight:
+    """Features of pictures by a public function, which is shown each picture alone: no picture changes what is seen of another."""
 
+    def __init__(self, features: Features) -> None:
+        self._features = jax.jit(jax.vmap(lambda picture: features(picture[None])))
 
-def _edges(pictures: np.ndarray) -> np.ndarray:
-    """Features of each picture by itself; parts have one length, so that the function is compiled once."""
-    padded = np.zeros((max(_AT_ONCE, len(pictures)), *pictures.shape[1:]), np.float32)
-    padded[: len(pictures)] = pictures
-    return np.asarray(_edge_features(jnp.asarray(padded)))[: len(pictures)]
+    def __call__(self, pictures: np.ndarray) -> np.ndarray:
+        """Touches private data where the pictures are. A row for each, finite whatever the function says of a picture.
+
+        Parts are filled up to one length, so that it is compiled once.
+        """
+        padded = np.zeros((max(_AT_ONCE, len(pictures)), *pictures.shape[1:]), np.float32)
+        padded[: len(pictures)] = pictures
+        found = np.asarray(self._features(jnp.asarray(padded)), np.float32)
+        if found.ndim != 3 or found.shape[1] != 1:
+            raise InputError(
+                f"`features` made an array of shape {found.shape[1:]} of one picture: (1, features) is needed."
+            )
+        return np.clip(np.nan_to_num(found[: len(pictures), 0]), -_MOST, _MOST)
 
 
 def _parts(pictures: np.ndarray) -> Iterator[np.ndarray]:

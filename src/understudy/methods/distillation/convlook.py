@@ -201,7 +201,8 @@ class OneLookConvNet(ConvNetDistiller):
     def training_set(self) -> dict[str, np.ndarray]:
         """What a network of anybody's is to be trained on, all of it public: every picture of the distilled images at full size
         (bytes), `targets` (shares of the classes, pictures x classes) and the recipe. `deformation` is how far pictures are turned
-        (radians), scaled, sheared, shifted (pixels), and their contrast stretched at both ends, at random in every step.
+        (radians), scaled, sheared, shifted (pixels), and their contrast stretched at both ends, at random in every step. Where it is
+        `mixed`, a step learns weighted means of two pictures and of their targets.
         """
         self._check_fitted()
         assert isinstance(self.domain_, ImageDomain)
@@ -214,6 +215,7 @@ class OneLookConvNet(ConvNetDistiller):
             "targets": np.asarray(jax.nn.softmax(logits, axis=1), np.float32),
             "classes": np.array(classes),
             "deformation": np.array([*astuple(how.affine), how.floor, how.ceiling]),
+            "mixed": np.array(self.network.mixed),
             "steps": np.array(self.network.train_steps),
             "width": np.array(self.network.width),
             "pixels": np.array(USUAL_PIXELS),
