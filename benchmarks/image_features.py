@@ -129,7 +129,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
 
 
 def parts(size: Size, repeats: int) -> list[Part]:
-    """Each map at each number of axes; one call measures all repeats, since features are the same in all of them."""
+    """Each map at each number of axes."""
     small = size == "quick"
     return [
         Part(
@@ -137,7 +137,6 @@ def parts(size: Size, repeats: int) -> list[Part]:
             "benchmarks.image_features:measure",
             {"dataset": "fashion", "features": name, "axes": axes, "small": small},
             repeats,
-            together=repeats,
         )
         for name, axes in (LOOKS[-1:] if small else LOOKS)
     ]
