@@ -16,6 +16,8 @@ from understudy.images import ImageDataset
 from understudy.privacy import Budget
 
 NAMES = [entry.name for entry in registry.entries(takes="images") if entry.load().private]
+# These by `make test`, the rest by `make test-slow`: each takes some four processor seconds.
+QUICK = ("image-moments", "one-look", "ndpdc", "neighbours")
 # Beside what each method's entry says: less of what takes long with 3,072 pixels.
 LESS: dict[str, dict[str, Any]] = {
     "image-moments": {"frequencies": 2, "edges": 0.0},
@@ -37,7 +39,7 @@ def made(name: str, **more: Any) -> Any:
     return entry.load().from_settings(**given)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES])
 def test_a_release_of_pictures_in_colour_comes_back(name: str, tmp_path: Path) -> None:
     entry, data = registry.get(name), shapes(420)
     fitted = made(name).fit(data, *([shapes(60, 1)] if "public rows" in entry.takes else []))
