@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import count
 from pathlib import Path
 
@@ -15,7 +16,15 @@ from hypothesis import HealthCheck, settings
 
 from benchmarks.postgres_server import Server, server, why_not
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+sys.path.insert(0, str(Path(__file__).parent))
+
+from repeatable_noise import draw_as, restore
+
+# Rooms whose tests are about noise itself.
+_TRUE_NOISE = ("privacy", "audit", "faults", "golden")
+
+for _name, _same in (("default", True), ("explore", False)):
+    settings.register_profile(_name, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=_same)
 settings.load_profile("default")
 
 # Tests that interrupt a real process need one that can be interrupted: a run in the background (`make test &`) hands
@@ -29,6 +38,41 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_COMPILED))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 # The tests' programs run for milliseconds: better to compile them quickly than well.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--explore", action="store_true", help="draw new noise and new examples in all tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--explore"):
+        settings.load_profile("explore")
+
+
+def _named(item: pytest.Item, name: str) -> str | None:
+    """Whose noise is drawn for a test, or for a fixture that several share. None is the operating system's."""
+    return None if item.config.getoption("--explore") or set(_TRUE_NOISE) & set(item.path.parts) else name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    draw_as(_named(item, item.nodeid))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[object], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    """A fixture of a module draws the same whichever of its tests comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    before = draw_as(
+        _named(request._pyfuncitem, f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param', '')!r}")
+    )
+    try:
+        return (yield)
+    finally:
+        restore(before)
 
 
 def pytest_sessionfinish() -> None:
