@@ -64,7 +64,7 @@ def read_images(data: Path, about: AboutImages, about_columns: Sequence[Any], as
             err=True,
         )
         if (missing := int((images.labels == BLANK).sum())) and not as_json:
-            tell_owner(f"{missing:,} of {len(images):,} files are no pictures of a class, and count as nobody's")
+            tell_owner(f"{missing:,} of {len(images):,} files are no pictures of a class, and count as empty records")
         return images
     if about.size is not None or about.grey:
         raise InputError("--size and --grey are for pictures in folders or Parquet; these images have a size already.")

@@ -219,7 +219,7 @@ def draw(
 ) -> np.ndarray:
     """Codes of `n` rows, clique after clique, each given what it shares with those before it.
 
-    Rows alike in that come out even: each new code as often as its chance says, as nearly as whole rows allow.
+    Among rows that share the same codes each new code occurs as often as its chance says, as nearly as whole rows allow.
     `given` is a column of the first clique and the code that all rows have there.
     """
     codes = np.zeros((n, len(sizes)), dtype=np.int64)

@@ -1,14 +1,14 @@
 """PATE by neighbours: private images vote for the public images near them, in two releases of one Gaussian event each.
 
 Private-kNN (Zhu et al. 2020) asks the k nearest private images of every public one for its class, of a random subsample. A record
-is then among the neighbours of any number of public images, and where it is missing another takes its place. Here the question
-is turned round: each private image says, once, which public landmarks are near it, by a vector of length one in the row of its
-class. All answers together are one sum that a record moves by one. Subsampling would only thin that sum out.
+is then among the neighbours of any number of public images, and where it is missing another takes its place. Here it is the other
+way round: each private image says, once, which public landmarks are near it, by a vector of length one in the row of its class.
+All answers together are one sum that a record moves by one. Subsampling would only thin that sum out.
 
 1. Public: features of all images, a fixed function (edges and brightness, or one that is given); landmarks among the public ones.
 2. First look: the sum of votes by class, with noise. Smoothed, it gives every public image shares of the classes.
-3. A student, a small ConvNet, learns the surest of them.
-4. Second look: the same in what the student sees, where classes lie further apart. Both looks are added up.
+3. A student, a small ConvNet, learns the public images whose shares are surest.
+4. Second look: the same in the student's features, where classes lie further apart. Both looks are added up.
 5. The student goes on with those labels, and is the release.
 """
 

@@ -130,7 +130,7 @@ def gather(
 ) -> tuple[np.ndarray, Persons]:
     """Private. Which of the rows that are present are taken, and whose they are.
 
-    A row without an id is nobody's, and is left out. Of a person with more rows than `person.rows` those are taken whose draws
+    A row without an id belongs to no person and is left out. Of a person with more rows than `person.rows` those are taken whose draws
     are the lowest; they follow from `seed`, the id and the place of a row among its person's. Where `times` say in which order
     rows stand, they come in that order, and the first are taken.
     """

@@ -1,4 +1,4 @@
-"""Rows that come out even: each value as often as its share says, as nearly as whole rows allow. Free of privacy cost.
+"""Rows drawn without the noise of chance: each value as often as its share says, as nearly as whole rows allow. Free of privacy cost.
 
 Rows drawn one by one add chance to the noise of the release: of 2,000 rows in twenty bins four in a hundred land elsewhere than their
 shares say, more than the noise moved at epsilon 10. Drawn rows are therefore put right, column by column, by as few changes as can be,
