@@ -12,26 +12,23 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
 from understudy.errors import BudgetExceeded, InputError
-from understudy.images import ImageDataset, check_form
+from understudy.images import ImageDataset
 from understudy.learn.checkpoints import Workspace
 from understudy.learn.convnet_training import TrainedNetwork
 from understudy.learn.convnets import ConvNet, coloured
 from understudy.methods.convnet_gradients import PrivateImages
 from understudy.methods.distillation.dpkip import check_batch
+from understudy.methods.image_classifier import ImageClassifier
 from understudy.methods.image_moments.generator import PUBLIC
 from understudy.privacy import Budget, PrepaidSteps
 from understudy.privacy.prepaid import pay_for_steps
-from understudy.release.arrays import fitting
-from understudy.release.bundle import Bundle
 from understudy.release.driver import Draw, Progress, Run, Trainer, train
-from understudy.release.estimator import Estimator
 from understudy.release.settings import Settings, or_none, positive, setting, share, whole
 
 _ADAM: Any = optax.scale_by_adam()
@@ -51,7 +48,7 @@ class NoisyTraining(Settings):
 
 
 @dataclass(eq=False, repr=False)
-class DPSGD(Estimator):
+class DPSGD(ImageClassifier):
     """A ConvNet that tells the classes of images, by DP-SGD.
 
     - `epsilon`, `delta`: the budget; all of it is used. A thousandth of delta covers batches that overflow their slots.
@@ -73,8 +70,6 @@ class DPSGD(Estimator):
     training: NoisyTraining = field(default_factory=NoisyTraining)
     random_state: int | None = setting(None, or_none(whole(0)))
     unsafe_noise_seed: int | None = None
-
-    # ---- learning ------------------------------------------------------------------------------------------------
 
     def fit(
         self,
@@ -128,51 +123,19 @@ class DPSGD(Estimator):
         return Workspace(path, identity, data.digest(), resume=resume)
 
     def network(self, shape: tuple[int, ...], classes: int, seed: int) -> ConvNet:
-        """The network before the first step. Public."""
         return ConvNet(coloured(shape), classes, key=jax.random.key(seed), width=self.training.width)
-
-    def _shapes(self, shape: tuple[int, ...], classes: int) -> Any:
-        """Refuses images that are too small for the network."""
-        return jax.eval_shape(lambda: self.network(shape, classes, 0))
 
     def _ready(
         self, network: Any, shape: tuple[int, ...], classes: tuple[str, ...], value_range: tuple[int, int]
     ) -> None:
+        super()._ready(network, shape, classes, value_range)
         self.network_ = TrainedNetwork(network, coloured(shape))
-        self.shape_, self.classes_, self.value_range_ = shape, classes, value_range
 
-    # ---- use -----------------------------------------------------------------------------------------------------
+    def _released(self) -> ConvNet:
+        return self.network_.network
 
-    def predict(self, data: ImageDataset) -> np.ndarray:
-        """The class of each image."""
-        return np.asarray(self.classes_, dtype=object)[self.network_.predict(self._points(data))]
-
-    def predict_proba(self, data: ImageDataset) -> np.ndarray:
-        """Shares of the classes in the order of `classes_` (images x classes)."""
-        return self.network_.predict_proba(self._points(data))
-
-    def score(self, data: ImageDataset) -> float:
-        """Touches private data where `data` is: the share of images whose class is predicted right."""
-        return float(np.mean(self.network_.predict(self._points(data)) == data.labels))
-
-    def _points(self, data: ImageDataset) -> np.ndarray:
-        self._check_fitted()
-        if not isinstance(data, ImageDataset) or data.shape != self.shape_:
-            raise InputError(f"`data` must be an `ImageDataset` of images of shape {self.shape_}.")
-        return data.flat()
-
-    def _contents(self) -> Bundle:
-        form = {"shape": list(self.shape_), "classes": list(self.classes_), "value_range": list(self.value_range_)}
-        weights = {"weights": np.asarray(ravel_pytree(self.network_.network)[0])}
-        return Bundle("classifier", self.method, {"settings": self._settings(), **form}, weights, self.certificate_)
-
-    def _restore(self, bundle: Bundle) -> None:
-        form = check_form(*(bundle.parameters[name] for name in ("shape", "classes", "value_range")))
-        leaves, tree = jax.tree.flatten(self._shapes(form[0], len(form[1])))
-        ends = np.cumsum([leaf.size for leaf in leaves])
-        weights = fitting(bundle.arrays, "weights", int(ends[-1])).astype(np.float32)
-        parts = zip(leaves, np.split(weights, ends[:-1]), strict=True)
-        self._ready(jax.tree.unflatten(tree, [jnp.asarray(part.reshape(leaf.shape)) for leaf, part in parts]), *form)
+    def _scored(self, data: ImageDataset) -> np.ndarray:
+        return self.network_.scores(data.flat())
 
 
 class DescentState(NamedTuple):
