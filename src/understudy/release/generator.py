@@ -6,8 +6,8 @@ method fixes its noise from what is left of the budget and charges before it dra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -152,21 +152,12 @@ class TableGenerator(DrawsRows):
         owner = self.in_order(self.whose(schema, person, rows_per_person), order, constant, linked=parent is not None)
         _refuse_with_order(owner, parent is not None, check, (*(() if schema is None else schema.rules), *said))
         if ledger is not None or dataset is not None:
-            if budget is not None:
-                raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
-            place = None if workspace is None else Path(workspace)
-            purpose = f"{self.method} fit"
-            with spending_of(
-                self, purpose=purpose, ledger=ledger, dataset=dataset, workspace=place, resume=resume,
-                unit="row" if owner is None else PERSON,
-            ) as booked:  # fmt: skip
-                self.fit(
-                    frame, target, schema, budget=booked.budget, workspace=workspace, resume=resume, progress=progress,
+            with self._booked(ledger, dataset, budget, workspace, resume, owner) as paying:
+                return self.fit(
+                    frame, target, schema, budget=paying, workspace=workspace, resume=resume, progress=progress,
                     checkpoint_seconds=checkpoint_seconds, typed=typed, strict=strict, rules=said, person=person,
                     rows_per_person=rows_per_person, order=order, constant=constant, parent=parent,
                 )  # fmt: skip
-                booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
-            return self
         if resume and not self.resumable:
             raise InputError(
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
@@ -209,6 +200,22 @@ class TableGenerator(DrawsRows):
                 files.close()
         return self
 
+    @contextmanager
+    def _booked(
+        self, ledger: str | None, dataset: str | None, budget: Budget | None, workspace: str | Path | None, resume: bool,
+        owner: Person | None,
+    ) -> Generator[Budget]:  # fmt: skip
+        """The budget of a fit that a ledger is charged for; the ledger gets its certificate once it is fitted."""
+        if budget is not None:
+            raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
+        place = None if workspace is None else Path(workspace)
+        with spending_of(
+            self, purpose=f"{self.method} fit", ledger=ledger, dataset=dataset, workspace=place, resume=resume,
+            unit="row" if owner is None else PERSON,
+        ) as run:  # fmt: skip
+            yield run.budget
+            run.certificate, run.interrupted = self.certificate_, self.interrupted_
+
     def _source(self, table: Any) -> RowSource | None:
         """A table that is not in memory; None for one that is."""
         if isinstance(table, pd.DataFrame):
@@ -241,28 +248,11 @@ class TableGenerator(DrawsRows):
                         f"{what} and a table that is read in batches do not go together yet. Nothing was spent. Leave it out, or "
                         "learn from rows in memory: a frame, or one file without --out-of-core."
                     )
-            return self._pay_source(
-                source, target, schema, owner, ledger, dataset, budget, workspace, resume, run, typed, rules
-            )
-
-    def _pay_source(
-        self, source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, ledger: str | None,
-        dataset: str | None, budget: Budget | None, workspace: str | Path | None, resume: bool, run: Run, typed: bool,
-        rules: Sequence[Rule],
-    ) -> Self:  # fmt: skip
-        """Touches private data: with a ledger, or with a budget."""
-        if ledger is not None or dataset is not None:
-            if budget is not None:
-                raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
-            place = None if workspace is None else Path(workspace)
-            with spending_of(
-                self, purpose=f"{self.method} fit", ledger=ledger, dataset=dataset, workspace=place, resume=resume,
-                unit="row" if owner is None else PERSON,
-            ) as booked:  # fmt: skip
-                self._learn_source(source, target, schema, owner, booked.budget, workspace, resume, run, typed, rules)
-                booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
-            return self
-        return self._learn_source(source, target, schema, owner, budget, workspace, resume, run, typed, rules)
+            with ExitStack() as opened:
+                if ledger is not None or dataset is not None:
+                    booked = self._booked(ledger, dataset, budget, workspace, resume, owner)
+                    budget = opened.enter_context(booked)
+                return self._learn_source(source, target, schema, owner, budget, workspace, resume, run, typed, rules)
 
     def _learn_source(
         self, source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, budget: Budget | None,
