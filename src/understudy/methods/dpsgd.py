@@ -17,7 +17,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 from understudy.images import ImageDataset
 from understudy.learn.checkpoints import Workspace
 from understudy.learn.convnet_training import TrainedNetwork
@@ -28,7 +28,7 @@ from understudy.methods.image_classifier import ImageClassifier
 from understudy.methods.image_moments.generator import PUBLIC
 from understudy.privacy import Budget, PrepaidSteps
 from understudy.privacy.prepaid import pay_for_steps
-from understudy.release.driver import Draw, Progress, Run, Trainer, train
+from understudy.release.driver import Draw, Progress, Run, Trainer, closed_after, train
 from understudy.release.settings import Settings, or_none, positive, setting, share, whole
 
 _ADAM: Any = optax.scale_by_adam()
@@ -96,18 +96,11 @@ class DPSGD(ImageClassifier):
         paying = self._budget(budget, len(data))
         files = None if workspace is None else self._workspace(data, workspace, resume)
         run = Run(files, progress, checkpoint_seconds)
-        try:
+        with closed_after(files):
             steps = max(1, round(self.epochs * len(data) / self.batch))
             paid = pay_for_steps(steps, self.batch, self.clip, len(data), paying)
             trainer = NoisyDescent(self, data, paid)
             state, history = train(trainer, run)
-        except (InputError, BudgetExceeded):
-            if files is not None and files.untouched:
-                files.remove()  # refused before the first draw: there is no run to resume
-            raise
-        finally:
-            if files is not None:
-                files.close()
         self.interrupted_ = run.stopped
         self._ready(state.average, data.shape, data.classes, data.value_range)
         facts = {"mechanism": "dp-sgd", "noise": paid.mechanism.noise_multiplier, "clip": self.clip, "steps": steps}

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array
 
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 from understudy.images import BLANK, ImageDataset, check_form
 from understudy.images.basis import dct_basis
 from understudy.images.dataset import check_labels, even_labels
@@ -51,7 +51,7 @@ from understudy.methods.warmstart import image_moments_release
 from understudy.privacy import Budget
 from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
-from understudy.release.driver import Progress, Run, train
+from understudy.release.driver import Progress, Run, closed_after, train
 from understudy.release.estimator import Estimator
 from understudy.release.generator import Learnt
 from understudy.release.intake import Intake
@@ -287,17 +287,10 @@ class AdversarialPictures(Estimator):
         files = None if workspace is None else self._workspace(data, workspace, resume)
         run = Run(files, progress, checkpoint_seconds, shown=None if shown is None else self._showing(data, shown))
         present = data.labels != BLANK
-        try:
+        with closed_after(files):
             # Images are rows of a table without columns: present, paid for and dealt alike.
             rows = Intake(pd.DataFrame(index=range(int(present.sum()))), present, None, None, self._seed(), paying, run)
             learnt = self.learn(rows, data)
-        except (InputError, BudgetExceeded):
-            if files is not None and files.untouched:
-                files.remove()  # refused before the first draw: there is no run to resume
-            raise
-        finally:
-            if files is not None:
-                files.close()
         self.interrupted_ = run.stopped
         self._ready(learnt.model, learnt.facts)
         facts = {**learnt.facts, "images": len(data)}

@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 
 from understudy.engines import RowSource, open_source
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 from understudy.learn.checkpoints import Workspace
 from understudy.privacy import Budget, Sanitised
 from understudy.privacy.units import PERSON
 from understudy.release.drawing import DrawsRows
-from understudy.release.driver import Progress, Run
+from understudy.release.driver import Progress, Run, closed_after
 from understudy.release.intake import Intake, check_persons, check_table, take_in, with_labels, with_number
 from understudy.release.out_of_core import intake_of, remembered, take_source
 from understudy.release.person_rows import without_rows
@@ -185,19 +185,12 @@ class TableGenerator(DrawsRows):
         paying = self._budget(budget, size)
         files = self._workspace(table, declared, workspace, resume, said, owner, persons) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
-        try:
+        with closed_after(files):
             rows = Intake(
                 table, present, declared, goal, seed, paying, run, typed=typed, persons=persons, visits=visits
             )
             taken = rows if self.buys_coordinates else take_in(rows, share if self.private else 0.0)
             self.fit_intake(taken, check, book)
-        except (InputError, BudgetExceeded):
-            if files is not None and files.untouched:
-                files.remove()  # refused before the first draw: there is no run to resume
-            raise
-        finally:
-            if files is not None:
-                files.close()
         return self
 
     @contextmanager
