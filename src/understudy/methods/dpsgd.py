@@ -19,7 +19,6 @@ from jaxtyping import Array
 
 from understudy.errors import InputError
 from understudy.images import ImageDataset
-from understudy.learn.checkpoints import Workspace
 from understudy.learn.convnet_training import TrainedNetwork
 from understudy.learn.convnets import ConvNet, coloured
 from understudy.methods.convnet_gradients import PrivateImages
@@ -94,7 +93,8 @@ class DPSGD(ImageClassifier):
         check_batch("batch", self.batch, len(data))
         self._shapes(data.shape, len(data.classes))
         paying = self._budget(budget, len(data))
-        files = None if workspace is None else self._workspace(data, workspace, resume)
+        said = {"images": len(data), "classes": list(data.classes)}
+        files = None if workspace is None else self._kept_in(workspace, resume, data.digest(), said)
         run = Run(files, progress, checkpoint_seconds)
         with closed_after(files):
             steps = max(1, round(self.epochs * len(data) / self.batch))
@@ -107,13 +107,6 @@ class DPSGD(ImageClassifier):
         facts |= {"steps_done": len(history), "images": len(data)}
         self._certify(paying, "classifier", facts, [PUBLIC], unit="image")
         return self
-
-    def _workspace(self, data: ImageDataset, path: str | Path, resume: bool) -> Workspace:
-        """Touches private data: a keyed digest of the images tells whether a run is resumed on the same ones."""
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
-        identity = {**self._settings(), "method": self.method, "images": len(data), "classes": list(data.classes)}
-        return Workspace(path, identity, data.digest(), resume=resume)
 
     def network(self, shape: tuple[int, ...], classes: int, seed: int) -> ConvNet:
         return ConvNet(coloured(shape), classes, key=jax.random.key(seed), width=self.training.width)

@@ -40,7 +40,6 @@ from understudy.learn.adversarial import (
     start_learner,
     start_network,
 )
-from understudy.learn.checkpoints import Workspace
 from understudy.learn.discriminators import Picture
 from understudy.learn.networks import MLP
 from understudy.learn.picture_networks import DeconvGenerator, DenseGenerator, LabelledMLP, Shape, low_passed
@@ -284,7 +283,8 @@ class AdversarialPictures(Estimator):
         self._check_rows(len(data))
         self._form(data)
         paying = self._budget(budget, len(data))
-        files = None if workspace is None else self._workspace(data, workspace, resume)
+        said = {"images": len(data), "classes": list(data.classes)}
+        files = None if workspace is None else self._kept_in(workspace, resume, data.digest(), said)
         run = Run(files, progress, checkpoint_seconds, shown=None if shown is None else self._showing(data, shown))
         present = data.labels != BLANK
         with closed_after(files):
@@ -359,13 +359,6 @@ class AdversarialPictures(Estimator):
         said = rows.run.prelude("moments", rows.budget, draw)
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         return form.mixture(*(part.reshape(shape) for part, shape in zip(np.split(said, ends), shapes, strict=True)))
-
-    def _workspace(self, data: ImageDataset, path: str | Path, resume: bool) -> Workspace:
-        """Touches private data: a keyed digest of the images tells whether a run is resumed on the same ones."""
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
-        identity = {**self._settings(), "method": self.method, "images": len(data), "classes": list(data.classes)}
-        return Workspace(path, identity, data.digest(), resume=resume)
 
     def _ready(self, model: PictureModel, facts: dict[str, Any]) -> None:
         self.model_, self.facts_ = model, facts

@@ -261,26 +261,14 @@ class TableGenerator(DrawsRows):
             paying = self._budget(budget, size)
             intake = intake_of(rows, persons, declared, goal, seed, paying, run, typed=typed)
             if workspace is not None:
-                files = self._source_workspace(taken, declared, workspace, resume, owner, rules)
+                # What a source says of itself tells whether a run is resumed on the same table.
+                private = np.frombuffer(taken.identity.encode(), dtype=np.uint8)
+                files = self._kept_in(workspace, resume, private, _said(taken.rows, declared, owner, rules))
                 opened.callback(files.close)
                 rows.remember, log = remembered(files)
                 opened.callback(log.close)
                 opened.enter_context(logged(paying, files.prelude))
             return self.fit_intake(intake, book=rows.book)
-
-    def _source_workspace(
-        self, source: RowSource, declared: Schema | None, path: str | Path, resume: bool, owner: Person | None,
-        rules: Sequence[Rule],
-    ) -> Workspace:  # fmt: skip
-        """What a source says of itself tells whether a run is resumed on the same table."""
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
-        said = {} if declared is None else declared.to_dict()
-        said |= {} if owner is None else {"person": owner.to_dict()}
-        said |= {"rules": [str(rule) for rule in rules]} if rules else {}
-        identity = {**self._settings(), "method": self.method, "rows": source.rows, **said}
-        digest = np.frombuffer(source.identity.encode(), dtype=np.uint8)
-        return Workspace(path, identity, digest, resume=resume)
 
     def fit_intake(self, rows: Intake, check: HeldOutCheck | None = None, book: RuledTable | None = None) -> Self:
         """Touches private data (`rows`, taken in already): learn, and certify what its budget was charged.
@@ -387,11 +375,9 @@ class TableGenerator(DrawsRows):
         owner: Person | None = None,
         persons: Persons | None = None,
     ) -> Workspace | None:
-        """Touches private data: a keyed digest of the rows tells whether a run is resumed on the same table."""
+        """Touches private data: the rows go into a keyed digest."""
         if path is None:
             return None
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
         hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
         if (
             declared is not None and not declared.missing()
@@ -400,11 +386,14 @@ class TableGenerator(DrawsRows):
         digest = hashing.hash_pandas_object(table, index=False).to_numpy()
         if persons is not None:  # whose each row is, too
             digest = np.concatenate([digest, persons.person_keys[persons.owner]])
-        said = {} if declared is None else declared.to_dict()
-        said |= {"rules": [str(rule) for rule in rules]} if rules else {}
-        said |= {} if owner is None else {"person": owner.to_dict()}
-        identity = {**self._settings(), "method": self.method, "rows": len(table), **said}
-        return Workspace(path, identity, digest, resume=resume)
+        return self._kept_in(path, resume, digest, _said(len(table), declared, owner, rules))
+
+
+def _said(rows: int, declared: Schema | None, owner: Person | None, rules: Sequence[Rule]) -> dict[str, Any]:
+    """Public: what must be the same where a run is resumed."""
+    said = {"rows": rows, **({} if declared is None else declared.to_dict())}
+    said |= {} if owner is None else {"person": owner.to_dict()}
+    return said | ({"rules": [str(rule) for rule in rules]} if rules else {})
 
 
 def _refuse_with_order(owner: Person | None, linked: bool, check: HeldOutCheck | None, rules: Sequence[Rule]) -> None:

@@ -167,9 +167,7 @@ class Distiller(Estimator):
     def _workspace(
         self, data: Any, target: str | None, schema: Schema | None, owner: Person | None, path: str | Path, resume: bool
     ) -> Workspace:
-        """Touches private data: a keyed digest of the records tells whether a run is resumed on the same ones."""
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
+        """Touches private data: the records go into a keyed digest."""
         if isinstance(data, ImageDataset):
             digest = data.digest()
         else:
@@ -178,8 +176,7 @@ class Distiller(Estimator):
             digest = np.frombuffer(hashlib.sha256(rows).digest(), dtype=np.uint8)
         said = {} if schema is None else schema.to_dict()
         said |= {} if owner is None else {"person": owner.to_dict()}
-        identity = {**self._settings(), "method": self.method, "records": len(data), "target": target, **said}
-        return Workspace(path, identity, digest, resume=resume)
+        return self._kept_in(path, resume, digest, {"records": len(data), "target": target, **said})
 
     def _fit(
         self,
