@@ -296,13 +296,7 @@ class TableGenerator(DrawsRows):
             learnt = learnt._replace(facts={**learnt.facts, "visits": rows.visits.to_dict()})
             schema = without_rows(replace(schema, columns=rows.visits.written(self.coordinates_)))
         self._ready(learnt.model, learnt.facts, schema)
-        facts = {**learnt.facts, **sizes, "schema_estimated": rows.estimated}
-        if self.rules_ is not None:
-            facts["rules"] = self.rules_.facts()
-        if self.coordinates_ is not None and self.coordinates_.empty:
-            facts["not_learnt"] = self.coordinates_.empty
-        if learnt.verdict is not None:
-            facts["verdict"] = learnt.verdict.to_dict()
+        facts = {**learnt.facts, **sizes, **self._found(rows, learnt)}
         if check is not None:
             synthetic = drawing.draw(CHECK_ROWS, {}, rows.rng(31))
             if self.rules_ is not None:
@@ -311,21 +305,25 @@ class TableGenerator(DrawsRows):
         if learnt.unprotected is not None:
             self._certify_unprotected(self.kind, facts, learnt.unprotected)
         else:
+            said = [rows.assumed_public]
+            said += [] if self.rules_ is None else ["the rules, which the owner stated"]
+            said += [] if rows.visits is None else [rows.visits.assumed_public]
             self._certify(
-                learnt.budget or rows.budget,
-                self.kind,
-                facts,
-                [
-                    rows.assumed_public,
-                    *(["the rules, which the owner stated"] if self.rules_ is not None else []),
-                    *([] if rows.visits is None else [rows.visits.assumed_public]),
-                ],
-                sanitised=learnt.sanitised,
-                unsafe=learnt.unsafe,
-                schema=declared,
-                unit="row" if rows.persons is None else PERSON,
-            )
+                learnt.budget or rows.budget, self.kind, facts, said, sanitised=learnt.sanitised, unsafe=learnt.unsafe,
+                schema=declared, unit="row" if rows.persons is None else PERSON,
+            )  # fmt: skip
         return self
+
+    def _found(self, rows: Intake, learnt: Learnt) -> dict[str, Any]:
+        """Public: what a certificate says of any method's release."""
+        found: dict[str, Any] = {"schema_estimated": rows.estimated}
+        if self.rules_ is not None:
+            found["rules"] = self.rules_.facts()
+        if self.coordinates_ is not None and self.coordinates_.empty:
+            found["not_learnt"] = self.coordinates_.empty
+        if learnt.verdict is not None:
+            found["verdict"] = learnt.verdict.to_dict()
+        return found
 
     def _with_rows(
         self, frame: Table, target: str | None, schema: Schema | None, owner: Person, budget: Budget | None, kept: Any
