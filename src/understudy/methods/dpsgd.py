@@ -17,8 +17,8 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from understudy.errors import InputError
 from understudy.images import ImageDataset
+from understudy.images.dataset import check_images
 from understudy.learn.convnet_training import TrainedNetwork
 from understudy.learn.convnets import ConvNet, coloured
 from understudy.methods.convnet_gradients import PrivateImages
@@ -86,10 +86,7 @@ class DPSGD(ImageClassifier):
         the current step and leaves a network that may be released: all of it is paid for.
         """
         self._check_settings()
-        if not isinstance(data, ImageDataset):
-            raise InputError(
-                "`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes."
-            )
+        check_images(data)
         check_batch("batch", self.batch, len(data))
         self._shapes(data.shape, len(data.classes))
         paying = self._budget(budget, len(data))

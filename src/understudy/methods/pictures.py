@@ -28,7 +28,7 @@ from jaxtyping import Array
 from understudy.errors import InputError
 from understudy.images import BLANK, ImageDataset, check_form
 from understudy.images.basis import dct_basis
-from understudy.images.dataset import check_labels, even_labels
+from understudy.images.dataset import check_images, check_labels, even_labels
 from understudy.learn.adversarial import (
     Design,
     Generator,
@@ -276,10 +276,7 @@ class AdversarialPictures(Estimator):
         given at every checkpoint: ten images of each class, as the generator paints them by then.
         """
         self._check_settings()
-        if not isinstance(data, ImageDataset):
-            raise InputError(
-                "`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes."
-            )
+        check_images(data)
         self._check_rows(len(data))
         self._form(data)
         paying = self._budget(budget, len(data))
