@@ -237,7 +237,7 @@ def test_binary_experts_have_one_vote_a_teacher() -> None:
     model = PATEClassifier(5, "gnmax", 60.0, estimator="experts", random_state=0, n_jobs=1)
     model.fit(x[train], y[train], public=x[public])
     assert model.certificate_.epsilon <= 60.0
-    held = SeatedRows(x[train], y[train], np.ones(110, dtype=bool), None)
+    held = SeatedRows(np.asarray(x[train]), np.asarray(y[train]), np.ones(110, dtype=bool), None)
     experts = model._train_teachers(held, shards(110, 5, seed=0), 0)
     assert np.all(experts.votes(x[public]).sum(axis=1) == 5)
     assert all(len(teacher[-1].estimators_) == 3 for teacher in experts.teachers_)

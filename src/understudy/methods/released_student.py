@@ -22,6 +22,8 @@ from understudy.tables.io import as_frame
 class ReleasedStudent(ClassifierMixin, Estimator):
     """What `PATEClassifier` is once it is fitted or loaded."""
 
+    teachers: int
+    aggregator: str
     student: Any
     schema: Schema | None
     described_: Schema | None
