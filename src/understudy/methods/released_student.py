@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from understudy.errors import InputError
 from understudy.methods.students import NAMES, make_student, train_student
+from understudy.methods.voting import Aggregator
 from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
 from understudy.release.estimator import Estimator
@@ -23,7 +24,7 @@ class ReleasedStudent(ClassifierMixin, Estimator):
     """What `PATEClassifier` is once it is fitted or loaded."""
 
     teachers: int
-    aggregator: str
+    aggregator: Aggregator
     student: Any
     schema: Schema | None
     described_: Schema | None
