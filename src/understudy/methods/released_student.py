@@ -38,10 +38,12 @@ class ReleasedStudent(ClassifierMixin, Estimator):
         self.student_ = train_student(make_student(self.student, seed), rows, labels, unlabelled)
 
     def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
         check_is_fitted(self, "student_")
         return self.classes_[np.asarray(self.student_.predict(self._rows(X)), dtype=int)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
+        """Shares of the classes in the order of `classes_` (rows x classes)."""
         check_is_fitted(self, "student_")
         rows = self._rows(X)
         result = np.zeros((len(rows), len(self.classes_)))
