@@ -88,7 +88,8 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
         given = {**settings["settings"], "unsafe_noise_seed": 100 + seed}
         made = build(settings["method"], given, settings["epsilon"], seed).fit(train)
         seconds = time.perf_counter() - began
-        right = made.score(test) if settings["method"] == "dpsgd" else _convnet(settings, made, test, seed)
+        itself = registry.get(settings["method"]).kind == "classifier"
+        right = made.score(test) if itself else _convnet(settings, made, test, seed)
         found.append({"seconds": seconds, "accuracy": 100 * right, "epsilon": made.certificate_.epsilon})
     return found
 

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.declare import Benchmark, Measured, Part, Quote, Size
-from benchmarks.methods import DELTA
+from benchmarks.methods import build
 from benchmarks.splits import split_images
-from understudy.methods.neighbours import NeighbourPATE
 
 EPSILON = 0.5
 # Private-kNN: accuracy in per cent, and the epsilon beside it.
@@ -36,9 +35,7 @@ def measure(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measure
         scored = np.roll(order, -held * seed)[:held]
         given = {"upright": settings["dataset"] == "mnist", **(_QUICK if small else {})}
         # Noise from a fixed seed, so that figures can be had again.
-        model = NeighbourPATE.from_settings(
-            epsilon=EPSILON, delta=DELTA, random_state=seed, unsafe_noise_seed=100 + seed, **given
-        )
+        model = build("neighbours", {**given, "unsafe_noise_seed": 100 + seed}, EPSILON, seed)
         public = test.take(np.setdiff1d(order, scored))
         model.fit(train, public)
         found.append(

@@ -27,7 +27,7 @@ from jaxtyping import Float, Int
 
 from benchmarks.pima.data import division, table
 from understudy.learn.partition import Shards
-from understudy.methods.pate import PATEClassifier
+from understudy.methods.pate import PATEClassifier, SeatedRows
 from understudy.methods.voting import Aggregator
 
 EPSILON, DELTA = 2.16, 1e-5
@@ -142,12 +142,10 @@ def _with_one(X: np.ndarray) -> np.ndarray:
 class RowPATE(PATEClassifier):
     """PATE with a teacher for every shard, however small; all else, the gate included, is `PATEClassifier`'s."""
 
-    def _train_teachers(
-        self, rows: np.ndarray, labels: np.ndarray, present: np.ndarray, dealt: Shards, seed: int, first: int = 0
-    ) -> RowTeachers:
+    def _train_teachers(self, held: SeatedRows, dealt: Shards, seed: int, first: int = 0) -> RowTeachers:
         """Touches private data: everything that it returns is private."""
         del seed, first
-        return RowTeachers(rows, labels, present, dealt)
+        return RowTeachers(held.rows, held.labels, held.present, dealt)
 
 
 def release(trial: Trial, data: Setting, repeat: int) -> PATEClassifier:

@@ -16,7 +16,7 @@ import pytest
 from test_mechanism_audit import HalvedNoise, epsilon_lower_bound  # pyright: ignore[reportMissingImports]
 
 from understudy.methods.moments import plan as planning
-from understudy.methods.moments.cell_rows import CellRows, Cells
+from understudy.methods.moments.cell_rows import CELLS, CellRows, Cells
 from understudy.methods.moments.tables_model import measure
 from understudy.privacy import ABSENT, Budget, ClippedMoments, compose
 from understudy.privacy.calibration import smallest_noise
@@ -48,7 +48,8 @@ class Given(CellRows):
     """Cells in one batch, with no table behind them."""
 
     def __init__(self, cells: np.ndarray, classes: np.ndarray) -> None:
-        self.given = Cells(Batch(pd.DataFrame(index=range(len(cells)))), cells, classes)
+        goal: Any = None  # nothing is read
+        self.given = Cells(Batch(pd.DataFrame(index=range(len(cells))), kept={CELLS: (cells, classes)}), goal)
 
     def total(self, look: Callable[[Cells], Any]) -> Any:
         return look(self.given)

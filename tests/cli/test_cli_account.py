@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from understudy.cli.app import main
 from understudy.errors import InputError
 from understudy.privacy.account import LARGEST_FILE, account
 
@@ -34,13 +34,6 @@ GOOD: dict[str, Any] = {
 }
 
 
-def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit_info:
-        main(list(argv))
-    out = capsys.readouterr()
-    return int(exit_info.value.code or 0), out.out, out.err
-
-
 def _write(tmp_path: Path, value: Any) -> str:
     file = tmp_path / "run.json"
     file.write_text(value if isinstance(value, str) else json.dumps(value))
@@ -48,7 +41,7 @@ def _write(tmp_path: Path, value: Any) -> str:
 
 
 def test_json_has_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = _run(capsys, "account", _write(tmp_path, GOOD), "--json")
+    code, out, _ = run(capsys, "account", _write(tmp_path, GOOD), "--json")
     assert code == 0
     result = json.loads(out)
     assert {"epsilon", "epsilon_data_dependent", "delta", "order", "groups", "warning"} <= set(result)
@@ -57,7 +50,7 @@ def test_json_has_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_table_warns_that_the_second_figure_is_private(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = _run(capsys, "account", _write(tmp_path, GOOD))
+    code, out, _ = run(capsys, "account", _write(tmp_path, GOOD))
     assert code == 0
     assert "all together" in out
     assert "itself private" in out
@@ -69,7 +62,7 @@ def test_count_alone_gives_the_unconditional_cost(tmp_path: Path, capsys: pytest
         {"mechanism": "confident-gnmax", "threshold": 9, "sigma_threshold": 9, "sigma": 9, "count": 7, "answered": 3},
         {"mechanism": "confident-gnmax", "threshold": 9, "sigma_threshold": 9, "sigma": 9, "count": 7},
     ]
-    _, out, _ = _run(capsys, "account", _write(tmp_path, {"delta": 1e-5, "queries": groups}), "--json")
+    _, out, _ = run(capsys, "account", _write(tmp_path, {"delta": 1e-5, "queries": groups}), "--json")
     result = json.loads(out)
     assert result["epsilon_data_dependent"] is None
     assert [g.get("answered") for g in result["groups"]] == [None, 3, 7]
@@ -131,24 +124,24 @@ BAD: list[tuple[Any, str]] = [
 @pytest.mark.parametrize(("value", "message"), BAD)
 def test_bad_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], value: Any, message: str) -> None:
     file = _write(tmp_path, value)
-    code, out, err = _run(capsys, "account", file)
+    code, out, err = run(capsys, "account", file)
     assert code == 2
     assert out == ""
     with pytest.raises(InputError, match=message):
         raise InputError(err)
-    code, out, _ = _run(capsys, "account", file, "--json")
+    code, out, _ = run(capsys, "account", file, "--json")
     assert code == 2
     assert json.loads(out)["error"] == "input"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["run.json"]
 
 
 def test_missing_binary_and_huge_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "cannot read" in _run(capsys, "account", str(tmp_path / "none.json"))[2]
+    assert "cannot read" in run(capsys, "account", str(tmp_path / "none.json"))[2]
     (tmp_path / "bin").write_bytes(b"\xff\xfe")
-    assert "UTF-8" in _run(capsys, "account", str(tmp_path / "bin"))[2]
+    assert "UTF-8" in run(capsys, "account", str(tmp_path / "bin"))[2]
     with (tmp_path / "huge").open("wb") as file:
         file.truncate(LARGEST_FILE + 1)
-    code, _, err = _run(capsys, "account", str(tmp_path / "huge"))
+    code, _, err = run(capsys, "account", str(tmp_path / "huge"))
     assert code == 2
     assert "larger than" in err
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 from understudy.audit import worlds
 from understudy.audit.listening import Exit
 from understudy.audit.planting import blanked, plant, random_rows, with_some, worst
-from understudy.cli.app import main
 from understudy.errors import InputError
 from understudy.report.audits import read_audits
 from understudy.tables import validate_frame
@@ -25,18 +25,16 @@ def files(tmp_path: Path) -> list[str]:
     return [str(tmp_path / "data.csv"), "--schema", str(tmp_path / "schema.yaml"), "--set", "model=gaussian"]
 
 
-def run(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(["audit", *map(str, args)])
-    captured = capsys.readouterr()
-    return int(ended.value.code or 0), captured.out + captured.err
+def audit(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str]:
+    code, out, err = run(capsys, "audit", *args)
+    return code, out + err
 
 
 def test_all_three_attacks_stand_beside_the_claim(
     files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "audit.json"
-    code, text = run(capsys, *files, "--epsilon", 2, "--fits", 6, "--out", out)
+    code, text = audit(capsys, *files, "--epsilon", 2, "--fits", 6, "--out", out)
     assert code == 0
     for words in ("replay", "ratio", "canaries, transcript", "canaries, release", "at most 1", "keep them to yourself"):
         assert words in text
@@ -49,7 +47,7 @@ def test_all_three_attacks_stand_beside_the_claim(
 
 
 def test_a_chosen_row_and_one_attack_as_json(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    code, text = run(capsys, *files, "--attack", "ratio", "--canary", 7, "--json")
+    code, text = audit(capsys, *files, "--attack", "ratio", "--canary", 7, "--json")
     found: dict[str, Any] = json.loads(text)["methods"]["moments"]
     assert code == 0
     assert found["replay"] is None
@@ -58,7 +56,7 @@ def test_a_chosen_row_and_one_attack_as_json(files: list[str], capsys: pytest.Ca
 
 
 def test_one_fit_with_many_canaries(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    code, text = run(capsys, *files, "--attack", "canaries", "--fits", 1)
+    code, text = audit(capsys, *files, "--attack", "canaries", "--fits", 1)
     assert code == 0
     assert "one run, 12 canaries" in text
 
@@ -75,7 +73,7 @@ def test_a_broken_claim_ends_with_another_code(
         return 4 * gaussian, laplace
 
     monkeypatch.setattr(ratios, "moved", twice)
-    code, text = run(capsys, *files, "--attack", "ratio")
+    code, text = audit(capsys, *files, "--attack", "ratio")
     assert code == 1
     assert "BROKEN" in text
 
@@ -95,7 +93,7 @@ def test_a_broken_claim_ends_with_another_code(
 def test_what_cannot_be_audited_is_refused(
     files: list[str], capsys: pytest.CaptureFixture[str], options: list[str], words: str
 ) -> None:
-    code, text = run(capsys, *files, *options)
+    code, text = audit(capsys, *files, *options)
     assert code == 2
     assert words in text
 

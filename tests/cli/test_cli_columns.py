@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 from understudy import load
-from understudy.cli.app import load_commands, main
+from understudy.cli.app import load_commands
 from understudy.tables import read_table
 
 load_commands()
@@ -38,15 +39,14 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data.csv"
 
 
-def run(capsys: pytest.CaptureFixture[str], *arguments: str | int | Path) -> tuple[int, Any]:
-    with pytest.raises(SystemExit) as exit:
-        main([*map(str, arguments), "--json"])
-    return int(exit.value.code or 0), json.loads(capsys.readouterr().out)
+def told(capsys: pytest.CaptureFixture[str], *arguments: str | int | Path) -> tuple[int, Any]:
+    code, out, _ = run(capsys, *arguments, "--json")
+    return code, json.loads(out)
 
 
 def test_what_a_public_sample_says_is_free(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sample = data.parent / "sample.csv"
-    code, found = run(capsys, "describe", data, "--epsilon", 1, "--drop", "patient", "--public-sample", sample)
+    code, found = told(capsys, "describe", data, "--epsilon", 1, "--drop", "patient", "--public-sample", sample)
     assert code == 0
     assert found["certificate"]["events"] == []
     assert found["certificate"]["epsilon"] == 0
@@ -55,14 +55,14 @@ def test_what_a_public_sample_says_is_free(data: Path, capsys: pytest.CaptureFix
     assert all(column["paid"] == [] for column in columns.values())
     assert columns["zip"]["labels"] == ["01067", "04109", "other"]
     # a column that the sample lacks is paid for
-    code, found = run(capsys, "describe", data, "--epsilon", 1, "--public-sample", sample)
+    code, found = told(capsys, "describe", data, "--epsilon", 1, "--public-sample", sample)
     assert [column["name"] for column in found["columns"] if column["paid"]] == ["patient"]
     assert found["certificate"]["epsilon"] > 0.9
 
 
 def test_a_release_with_a_public_sample_estimates_nothing(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = data.parent / "rows.csv"
-    code, found = run(
+    code, found = told(
         capsys, "synthesize", data, "--out", out, "--target", "sick", "--drop", "patient", "--rows", 300,
         "--public-sample", data.parent / "sample.csv",
     )  # fmt: skip
@@ -76,31 +76,31 @@ def test_a_release_with_a_public_sample_estimates_nothing(data: Path, capsys: py
 
 def test_the_private_table_is_no_public_sample(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (("describe", data, "--epsilon", 1), ("synthesize", data, "--out", data.parent / "rows.csv")):
-        code, found = run(capsys, *command, "--public-sample", data)
+        code, found = told(capsys, *command, "--public-sample", data)
         assert code == 2
         assert "is the private table itself" in found["message"]
 
 
 def test_a_sample_of_another_table_is_refused(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (data.parent / "other.csv").write_text("x\n1\n")
-    code, found = run(capsys, "describe", data, "--epsilon", 1, "--public-sample", data.parent / "other.csv")
+    code, found = told(capsys, "describe", data, "--epsilon", 1, "--public-sample", data.parent / "other.csv")
     assert code == 2
     assert "none of the table's columns" in found["message"]
 
 
 def test_columns_are_left_out_of_all_three_commands(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = run(capsys, "describe", data, "--epsilon", 1, "--only", "age, zip")
+    code, found = told(capsys, "describe", data, "--epsilon", 1, "--only", "age, zip")
     assert (code, [column["name"] for column in found["columns"]]) == (0, ["age", "zip"])
     out = data.parent / "rows.csv"
-    code, found = run(capsys, "synthesize", data, "--out", out, "--target", "sick", "--only", "dose", "--rows", 50)
+    code, found = told(capsys, "synthesize", data, "--out", out, "--target", "sick", "--only", "dose", "--rows", 50)
     assert code == 0
     assert list(read_table(out).columns) == ["dose", "sick"]
     folder = data.parent / "distilled"
     quick = ("--method", "dpkip", "--per-class", 2, "--set", "epochs=1", "--set", "batch=20", "--epsilon", 8)
-    code, found = run(capsys, "distill", data, "--out", folder, "--target", "sick", "--drop", "patient,zip", *quick)
+    code, found = told(capsys, "distill", data, "--out", folder, "--target", "sick", "--drop", "patient,zip", *quick)
     assert code == 0
     assert list(read_table(folder / "records.csv").columns) == ["age", "dose", "sick"]
-    code, found = run(capsys, "synthesize", data, "--out", data.parent / "other.csv", "--drop", "agee")
+    code, found = told(capsys, "synthesize", data, "--out", data.parent / "other.csv", "--drop", "agee")
     assert code == 2
     assert "Did you mean 'age'" in found["message"]
 
@@ -114,12 +114,12 @@ def test_a_table_is_read_from_wherever_it_is(data: Path, capsys: pytest.CaptureF
         (semicolons, "--separator", ";", "--decimal", ",", "--encoding", "cp1252"),
         (tabs,),
     ):
-        code, found = run(capsys, "describe", place, "--epsilon", 5, "--only", "dose,zip", *how)
+        code, found = told(capsys, "describe", place, "--epsilon", 5, "--only", "dose,zip", *how)
         assert code == 0, found
         kinds = {column["name"]: column["kind"] for column in found["columns"]}
         assert kinds == {"dose": "number", "zip": "categorical"}
-    code, found = run(capsys, "describe", "breast-cancer", "--epsilon", 1, "--only", "mean radius")
+    code, found = told(capsys, "describe", "breast-cancer", "--epsilon", 1, "--only", "mean radius")
     assert code == 0, found
-    code, found = run(capsys, "describe", semicolons, "--epsilon", 1)
+    code, found = told(capsys, "describe", semicolons, "--epsilon", 1)
     assert code == 2
     assert "--separator ';'" in found["message"]

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 import understudy.cli.data
 from understudy import datasets
-from understudy.cli.app import main
 
 assert understudy.cli.data, "importing the module registers the commands"
 
@@ -23,10 +23,7 @@ def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cli(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit:
-        main(["data", *arguments])
-    printed = capsys.readouterr()
-    return int(exit.value.code or 0), printed.out, printed.err
+    return run(capsys, "data", *arguments)
 
 
 def test_list_for_people(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 from understudy.cli import describe as _registered  # noqa: F401
-from understudy.cli.app import main
 from understudy.privacy import Certificate, Ledger
 from understudy.tables import Schema
 from understudy.tables.coordinates import Coordinates
@@ -36,10 +36,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def cli(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit:
-        main(["describe", *map(str, arguments)])
-    printed = capsys.readouterr()
-    return int(exit.value.code or 0), printed.out, printed.err
+    return run(capsys, "describe", *arguments)
 
 
 def as_json(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 import understudy.cli.evaluate
 from understudy.cli.app import main
@@ -53,13 +54,7 @@ def cli(folder: Path, capsys: pytest.CaptureFixture[str], *given: str, tables: t
     given = tuple(one for one in given if one != "--without-target")
     for table in tables:
         arguments += ["--synthetic", str(folder / f"{table}.csv")]
-    try:
-        main([*arguments, "--jobs", "1", *given])
-        code = 0
-    except SystemExit as exit:
-        code = int(exit.code or 0)
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
+    return run(capsys, *arguments, "--jobs", "1", *given)
 
 
 def test_tables_stand_side_by_side_and_a_bad_one_stops_nothing(

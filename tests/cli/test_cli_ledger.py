@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
-from understudy.cli.app import main
 from understudy.privacy.ledger import Ledger
 
 
@@ -22,10 +22,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def cli(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit:
-        main(["ledger", *map(str, arguments)])
-    printed = capsys.readouterr()
-    return int(exit.value.code or 0), printed.out, printed.err
+    return run(capsys, "ledger", *arguments)
 
 
 def ok(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:

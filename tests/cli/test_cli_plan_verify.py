@@ -8,18 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
-from understudy.cli.app import main
 from understudy.privacy import Budget, Certificate, NoisyCounts
 from understudy.privacy.plan import METHODS
 from understudy.release.bundle import Bundle, write_bundle
-
-
-def _run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit_info:
-        main(list(argv))
-    out = capsys.readouterr()
-    return int(exit_info.value.code or 0), out.out, out.err
 
 
 @pytest.mark.parametrize("method", [pytest.param(m, marks=pytest.mark.slow) if m == "dpsgd" else m for m in METHODS])
@@ -29,19 +22,19 @@ def test_plan_and_back(capsys: pytest.CaptureFixture[str], method: str) -> None:
     extra = ["--sampling-rate", "0.01"] if method == "dpsgd" else []
     queries = "3" if method == "dpsgd" else "50"
     common = ["plan", "--method", method, "--json", *extra]
-    code, out, _ = _run(capsys, *common, "--epsilon", "2", "--queries", queries)
+    code, out, _ = run(capsys, *common, "--epsilon", "2", "--queries", queries)
     assert code == 0
     noise = json.loads(out)["noise"]
     assert json.loads(out)["epsilon"] <= 2
-    _, out, _ = _run(capsys, *common, "--epsilon", "2", "--noise", repr(noise))
+    _, out, _ = run(capsys, *common, "--epsilon", "2", "--noise", repr(noise))
     assert json.loads(out)["queries"] >= int(queries)
-    _, out, _ = _run(capsys, *common, "--noise", repr(noise), "--queries", queries)
+    _, out, _ = run(capsys, *common, "--noise", repr(noise), "--queries", queries)
     assert json.loads(out)["epsilon"] == pytest.approx(2, rel=0.01)
 
 
 def test_plot_is_an_svg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "plan.svg"
-    code, out, _ = _run(capsys, "plan", "--epsilon", "1", "--queries", "100", "--plot", str(target))
+    code, out, _ = run(capsys, "plan", "--epsilon", "1", "--queries", "100", "--plot", str(target))
     assert code == 0
     assert "queries" in out
     assert target.read_text().lstrip().startswith("<?xml")
@@ -64,7 +57,7 @@ def test_plot_is_an_svg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_bad_plans(capsys: pytest.CaptureFixture[str], argv: list[str], message: str) -> None:
-    code, _, err = _run(capsys, "plan", *argv)
+    code, _, err = run(capsys, "plan", *argv)
     assert code == 2
     assert message in err
 
@@ -81,10 +74,10 @@ def test_verify_file_and_folder(certificate: Path, capsys: pytest.CaptureFixture
     folder = certificate.with_name("release")
     write_bundle(Bundle("generator", "x", {}, {"a": np.zeros(2)}, Certificate.load(certificate)), folder)
     for target in (certificate, folder):
-        code, out, _ = _run(capsys, "verify", str(target), "--json")
+        code, out, _ = run(capsys, "verify", str(target), "--json")
         assert code == 0
         assert json.loads(out)["epsilon"] == json.loads(out)["recomputed"] == 0.5
-    code, out, _ = _run(capsys, "verify", str(certificate))
+    code, out, _ = run(capsys, "verify", str(certificate))
     assert code == 0
     assert "holds" in out
 
@@ -93,14 +86,14 @@ def test_verify_refuses_an_edit(certificate: Path, capsys: pytest.CaptureFixture
     value: dict[str, Any] = json.loads(certificate.read_text())
     value["epsilon"] = 0.1
     certificate.write_text(json.dumps(value))
-    code, out, err = _run(capsys, "verify", str(certificate))
+    code, out, err = run(capsys, "verify", str(certificate))
     assert code == 2
     assert out == ""
     assert "edited" in err
 
 
 def test_verify_needs_a_file_and_prints_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _run(capsys, "verify")[0] == 2
-    code, out, _ = _run(capsys, "verify", "--schema")
+    assert run(capsys, "verify")[0] == 2
+    code, out, _ = run(capsys, "verify", "--schema")
     assert code == 0
     assert json.loads(out)["title"].startswith("Understudy certificate")

@@ -19,11 +19,6 @@ from understudy.privacy import Certificate, Ledger
 from understudy.tables import Column, Schema
 
 
-@pytest.fixture(scope="module")
-def public() -> pd.DataFrame:
-    return table().drop(columns="diagnosis").iloc[250:400].reset_index(drop=True)
-
-
 @pytest.fixture
 def folder(tmp_path: Path, public: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> Path:
     public.to_csv(tmp_path / "public.csv", index=False)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from command import run  # pyright: ignore[reportMissingImports]
 
 from understudy.cli import schema as _registered  # noqa: F401
 from understudy.cli.app import main
@@ -36,10 +37,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def cli(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as exit:
-        main(["schema", *map(str, arguments)])
-    printed = capsys.readouterr()
-    return int(exit.value.code or 0), printed.out, printed.err
+    return run(capsys, "schema", *arguments)
 
 
 def ok(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:

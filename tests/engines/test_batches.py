@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from frame_parts import FramePart  # pyright: ignore[reportMissingImports]
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from understudy import registry
 from understudy.engines import RowSource, Threads, open_source
-from understudy.engines.parts import FramePart
 from understudy.errors import InputError
 from understudy.methods.moments import MomentsGenerator
 from understudy.methods.moments.axes import Axes

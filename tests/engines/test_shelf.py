@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from frame_parts import FramePart  # pyright: ignore[reportMissingImports]
 
 from understudy.engines import RowSource, Shelf, Threads, shelf
-from understudy.engines.parts import FramePart
 from understudy.methods.moments import MomentsGenerator
 
 pytestmark = pytest.mark.filterwarnings("ignore::understudy.errors.UnderstudyWarning")

@@ -1,15 +1,10 @@
-"""What a ledger holds to wherever it is kept: runs, leases, the chain, limits, and all of it under kills and crowds."""
+"""What a ledger holds to wherever it is kept: runs, leases, the chain, and all of it under kills and crowds."""
 
 from __future__ import annotations
 
-import getpass
 import os
-import shutil
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,20 +12,13 @@ import pytest
 from benchmarks import faults
 from benchmarks.postgres_server import Server
 from benchmarks.result import read
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 from understudy.privacy import Budget, DeltaEvent, Event, GaussianEvent, LaplaceEvent, Ledger, NoisyCounts, ledger_store
 from understudy.privacy.ledger import Cost
 from understudy.release import spending as spending_module
-from understudy.release.spending import PROJECT, spending
+from understudy.release.spending import spending
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks and signals")
-
-
-@pytest.fixture
-def book(ledger_url: str) -> Ledger:
-    made = Ledger.create(ledger_url)
-    made.add_dataset("d", epsilon=3.0, delta=1e-5)
-    return made
 
 
 def in_a_new_process(script: str, url: str) -> str:
@@ -255,99 +243,6 @@ def test_edits_of_a_file_are_noticed() -> None:
     assert found["flips_accepted"] == found["edits_accepted"] == found["rollbacks_accepted"] == 0
 
 
-# Limits of people and projects
-
-
-def as_user(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    monkeypatch.setattr(getpass, "getuser", lambda: name)
-
-
-def test_limits_of_people_and_projects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = str(tmp_path / "ledger.db")
-    book = Ledger.create(url)
-    book.add_dataset("d", epsilon=3.0, delta=1e-5)
-    book.set_limit("d", epsilon=1.0, delta=1e-6, person="*", reason="for each of us")
-    book.set_limit("d", epsilon=0.3, delta=0.0, project="maps", reason="a small one")
-    as_user(monkeypatch, "ada")
-    book.reserve("d", epsilon=1.0, delta=0.0, purpose="all of mine")
-    with pytest.raises(BudgetExceeded, match="by person ada"):
-        book.reserve("d", epsilon=0.1, delta=0.0, purpose="more")
-    as_user(monkeypatch, "bob")
-    monkeypatch.setenv(PROJECT, "maps")
-    with spending(0.3, 0.0, purpose="a map", ledger=url, dataset="d"):
-        pass
-    with pytest.raises(BudgetExceeded, match="by project maps"), spending(
-        0.1, 0.0, purpose="a map", ledger=url, dataset="d"
-    ):  # fmt: skip
-        pass
-    monkeypatch.delenv(PROJECT)
-    book.reserve("d", epsilon=0.7, delta=0.0, purpose="the rest of mine")
-    assert {one.who: one.remaining.epsilon for one in book.dataset("d").allowances} == {
-        "person:*": 1.0, "project:maps": 0.0, "person:ada": 0.0, "person:bob": 0.0,
-    }  # fmt: skip
-    with pytest.raises(InputError, match="not of both"):
-        book.set_limit("d", epsilon=1.0, delta=0.0, person="ada", project="maps", reason="?")
-
-
-def test_the_limit_of_a_dataset_is_raised_with_a_reason_and_never_below_what_is_spent(book: Ledger) -> None:
-    book.reserve("d", epsilon=3.0, delta=0.0, purpose="all of it").commit()
-    with pytest.raises(InputError, match="has spent already"):
-        book.set_limit("d", epsilon=2.0, delta=1e-5, reason="less")
-    with pytest.raises(InputError, match="reason"):
-        book.set_limit("d", epsilon=4.0, delta=1e-5, reason="")
-    book.set_limit("d", epsilon=4.0, delta=1e-5, reason="the board agreed on 3 May")
-    book.reserve("d", epsilon=1.0, delta=0.0, purpose="more")
-    with pytest.raises(BudgetExceeded):
-        book.reserve("d", epsilon=0.1, delta=0.0, purpose="too much")
-    last = book.history()[-2]
-    assert (last.action, last.note) == ("limit", "the board agreed on 3 May")
-
-
-def test_limits_end(book: Ledger) -> None:
-    today = datetime.now(UTC).date()
-    past, future = (today - timedelta(days=2)).isoformat(), (today + timedelta(days=2)).isoformat()
-    book.add_dataset("old", epsilon=1.0, delta=0.0, until=past)
-    with pytest.raises(InputError, match=f"held until {past}"):
-        book.reserve("old", epsilon=0.1, delta=0.0, purpose="late")
-    book.set_limit("old", epsilon=1.0, delta=0.0, reason="for two days more", until=future)
-    book.set_limit("old", epsilon=0.5, delta=0.0, person="*", reason="for a while", until=past)
-    with pytest.raises(InputError, match="could be spent until"):
-        book.reserve("old", epsilon=0.1, delta=0.0, purpose="late")
-    book.set_limit("old", epsilon=0.5, delta=0.0, person="*", reason="longer", until=future)
-    book.reserve("old", epsilon=0.1, delta=0.0, purpose="in time")
-    for wrong in ("tomorrow", "2027-2-3", "20270203", "2027-02-30"):
-        with pytest.raises(InputError, match="must be a day"):
-            book.add_dataset("new", epsilon=1.0, delta=0.0, until=wrong)
-
-
-def test_a_request_waits_for_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    book = Ledger.create(tmp_path / "ledger.db")
-    book.add_dataset("d", epsilon=3.0, delta=1e-5)
-    book.set_limit("d", epsilon=0.0, delta=0.0, person="*", reason="nothing without a word")
-    as_user(monkeypatch, "ada")
-    with pytest.raises(BudgetExceeded):
-        book.reserve("d", epsilon=1.0, delta=1e-6, purpose="a table for the press")
-    asked = book.request("d", epsilon=1.0, delta=1e-6, purpose="a table for the press")
-    other = book.request("d", epsilon=2.0, delta=0.0, purpose="and another")
-    with pytest.raises(InputError, match="your own"):
-        book.answer(asked, approve=True, reason="I think so")
-    with pytest.raises(BudgetExceeded):
-        book.reserve("d", epsilon=1.0, delta=1e-6, purpose="not yet")
-    as_user(monkeypatch, "bob")
-    assert book.answer(asked, approve=True, reason="seen").state == "approved"
-    assert book.answer(other, approve=False, reason="too much").state == "refused"
-    with pytest.raises(InputError, match="approved already"):
-        book.answer(asked, approve=False, reason="I changed my mind")
-    with pytest.raises(InputError, match="no request 99"):
-        book.answer(99, approve=True, reason="?")
-    with pytest.raises(BudgetExceeded):
-        book.reserve("d", epsilon=1.0, delta=1e-6, purpose="not mine")
-    as_user(monkeypatch, "ada")
-    book.reserve("d", epsilon=1.0, delta=1e-6, purpose="a table for the press")
-    with pytest.raises(BudgetExceeded):
-        book.reserve("d", epsilon=0.1, delta=0.0, purpose="more")
-
-
 # Kills and crowds
 
 
@@ -399,6 +294,15 @@ def test_killed_workers_lose_nothing_overspend_nothing_and_publish_nothing_twice
     assert (found["lost_charges"], found["overspent"], found["double_releases"]) == (0, 0, 0), found
 
 
+def test_drafts_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    left, fresh = tmp_path / ".ledger-old", tmp_path / ".ledger-new"
+    left.write_text("half")
+    fresh.write_text("half")
+    os.utime(left, (0, 0))
+    Ledger.create(tmp_path / "ledger.db")
+    assert sorted(os.listdir(tmp_path)) == [".ledger-new", "ledger.db"]
+
+
 def test_the_page_shows_what_was_measured() -> None:
     root = Path(__file__).parents[2]
     runs = read(root / "benchmarks" / "results" / "faults-full.json").table("runs")
@@ -415,180 +319,3 @@ def test_the_page_shows_what_was_measured() -> None:
     flips = runs[-1]
     assert f"Of {flips['flips']} changed digits in a ledger's file {flips['flips_noticed']} were noticed" in page
     assert flips["flips_accepted"] == flips["edits_accepted"] == flips["rollbacks_accepted"] == 0
-
-
-# A ledger of version 1
-
-VERSION_1 = """
-CREATE TABLE history (
-    id INTEGER PRIMARY KEY, at TEXT NOT NULL, host TEXT NOT NULL, pid INTEGER NOT NULL, user TEXT NOT NULL,
-    action TEXT NOT NULL CHECK (action IN ('add', 'reserve', 'commit', 'release')), dataset TEXT NOT NULL,
-    reservation INTEGER REFERENCES history (id), epsilon TEXT NOT NULL, delta TEXT NOT NULL, note TEXT NOT NULL,
-    certificate TEXT, CHECK ((reservation IS NULL) = (action IN ('add', 'reserve')))
-);
-CREATE INDEX history_by_dataset ON history (dataset, id);
-CREATE INDEX history_by_reservation ON history (reservation);
-CREATE TRIGGER history_is_not_rewritten BEFORE UPDATE ON history
-BEGIN SELECT RAISE(ABORT, 'the history of a ledger is never rewritten'); END;
-CREATE TRIGGER history_is_not_deleted BEFORE DELETE ON history
-BEGIN SELECT RAISE(ABORT, 'the history of a ledger is never deleted'); END;
-PRAGMA application_id = 0x554C4447;
-PRAGMA user_version = 1;
-INSERT INTO history VALUES
-    (1, '2025-01-01T10:00:00.000+00:00', 'ward', 7, 'ada', 'add', 'd', NULL, '3.0', '1e-05', 'letters', NULL),
-    (2, '2025-01-02T10:00:00.000+00:00', 'ward', 8, 'ada', 'reserve', 'd', NULL, '1.0', '1e-06', 'first', NULL),
-    (3, '2025-01-02T11:00:00.000+00:00', 'ward', 8, 'ada', 'commit', 'd', 2, '0.5', '0.0', '', '{"epsilon": 0.5}'),
-    (4, '2025-01-03T10:00:00.000+00:00', 'ward', 9, 'bob', 'reserve', 'd', NULL, '1.0', '0.0', 'died', NULL),
-    (5, '2025-01-04T10:00:00.000+00:00', 'ward', 10, 'bob', 'reserve', 'd', NULL, '0.5', '0.0', 'not needed', NULL),
-    (6, '2025-01-04T11:00:00.000+00:00', 'ward', 10, 'bob', 'release', 'd', 5, '0.0', '0.0', 'wrong table', NULL);
-"""
-
-
-@pytest.fixture
-def version_1(tmp_path: Path) -> Path:
-    connection = sqlite3.connect(tmp_path / "old.db")
-    connection.executescript(VERSION_1)
-    connection.close()
-    (tmp_path / "old.db").chmod(0o640)
-    return tmp_path / "old.db"
-
-
-def test_a_ledger_of_version_1_is_brought_up_to_date_with_its_history(version_1: Path) -> None:
-    connection = sqlite3.connect(version_1)
-    before = connection.execute("SELECT * FROM history ORDER BY id").fetchall()
-    connection.close()
-    book = Ledger(version_1)
-    assert [tuple(line[:12]) for line in book.history()] == before
-    assert [(entry.state, entry.counted) for entry in book.entries("d")] == [
-        ("committed", Cost(0.5, 0.0)), ("reserved", Cost(1.0, 0.0)), ("returned", Cost(0.0, 0.0)),
-    ]  # fmt: skip
-    assert book.spent("d") == Cost(1.5, 0.0)
-    assert version_1.stat().st_mode & 0o777 == 0o640
-    assert os.listdir(version_1.parent) == ["old.db"]
-    head = str(book.head())
-    assert str(Ledger(version_1).check(head)) == head, "it is brought up to date once"
-    book.settle(4, reason="Bob says that nothing left the machine", epsilon=0.0)
-    book.reserve("d", epsilon=2.5, delta=1e-6, purpose="the rest").commit()
-    assert [line.id for line in book.history()] == list(range(1, 10))
-
-
-def test_a_damaged_ledger_of_version_1_stays_as_it_is(version_1: Path) -> None:
-    connection = sqlite3.connect(version_1)
-    connection.executescript("DROP TRIGGER history_is_not_rewritten; UPDATE history SET epsilon = '9.0' WHERE id = 3")
-    connection.close()
-    before = version_1.read_bytes()
-    with pytest.raises(InputError, match="is damaged"):
-        Ledger(version_1)
-    assert version_1.read_bytes() == before
-
-
-def test_drafts_of_killed_processes_are_removed(tmp_path: Path) -> None:
-    left, fresh = tmp_path / ".ledger-old", tmp_path / ".ledger-new"
-    left.write_text("half")
-    fresh.write_text("half")
-    os.utime(left, (0, 0))
-    Ledger.create(tmp_path / "ledger.db")
-    assert sorted(os.listdir(tmp_path)) == [".ledger-new", "ledger.db"]
-
-
-# PostgreSQL alone
-
-
-@pytest.fixture
-def office(postgres: Server) -> Callable[[str], str]:
-    """The address of a ledger for each user, all of it in one database."""
-    import psycopg
-
-    url = postgres.database(f"office{os.urandom(4).hex()}")
-    Ledger.create(url).add_dataset("d", epsilon=3.0, delta=1e-5)
-    with psycopg.connect(url, autocommit=True) as connection:
-        for name in ("rita", "sam", "sue", "stella", "nobody in particular"):
-            exists = connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (name,)).fetchone()
-            if not exists:
-                connection.execute(f'CREATE ROLE "{name}" LOGIN')  # pyright: ignore
-    book = Ledger(url)
-    for name, role in (("rita", "reader"), ("sam", "spender"), ("sue", "spender"), ("stella", "steward")):
-        book.grant(name, role)
-    return lambda user: url.replace("//office@", f"//{user.replace(' ', '%20')}@")
-
-
-def test_the_server_says_who_may_do_what(office: Callable[[str], str]) -> None:
-    rita, sam, sue, stella = (Ledger(office(name)) for name in ("rita", "sam", "sue", "stella"))
-    with pytest.raises(InputError, match="does not let you"):
-        Ledger(office("nobody in particular"))
-    assert rita.spent("d") == Cost(0.0, 0.0)
-    calls: list[Callable[[], object]] = [
-        lambda: rita.reserve("d", epsilon=0.1, delta=0.0, purpose="run"),
-        lambda: sam.add_dataset("mine", epsilon=9.0, delta=0.0),
-        lambda: sam.set_limit("d", epsilon=9.0, delta=0.0, reason="I need it"),
-        lambda: sam.grant("sam", "steward"),
-        lambda: stella.grant("sam", "steward"),
-    ]
-    for call in calls:
-        with pytest.raises(InputError, match="does not let you"):
-            call()
-    held = sam.reserve("d", epsilon=1.0, delta=0.0, purpose="run")
-    assert sam.entries("d")[0].user == "sam"
-    with pytest.raises(InputError, match="does not let you"):
-        sue.settle(held.id, reason="I would like it back", epsilon=0.0)
-    asked = sam.request("d", epsilon=1.0, delta=0.0, purpose="more")
-    with pytest.raises(InputError, match="does not let you"):
-        sue.answer(asked, approve=True, reason="a friend")
-    assert stella.answer(asked, approve=True, reason="seen").state == "approved"
-    stella.set_limit("d", epsilon=4.0, delta=1e-5, reason="the board agreed")
-    stella.settle(held.id, reason="Sam's machine is gone", epsilon=0.5)
-    assert rita.spent("d").epsilon == 0.5
-    assert [line.user for line in rita.history()] == ["office", "sam", "sam", "stella", "stella", "stella"]
-
-
-def test_sql_by_hand_does_not_rewrite_the_history(office: Callable[[str], str]) -> None:
-    import psycopg
-
-    sam = Ledger(office("sam"))
-    sam.reserve("d", epsilon=1.0, delta=0.0, purpose="run").begin()
-    line = "'2025', 'h', 1, '{user}', '{action}', 'd', {of}, '0.0', '0.0', '', NULL, '', 'x'"
-    for user, statement in (
-        ("sam", "UPDATE understudy.history SET epsilon = '0.0'"),
-        ("sam", "DELETE FROM understudy.history"),
-        ("sam", "UPDATE understudy.head SET id = 0"),
-        ("sam", "INSERT INTO understudy.people VALUES ('sam', 'steward')"),
-        ("sam", f"INSERT INTO understudy.history VALUES (4, {line.format(user='sam', action='release', of=2)})"),
-        ("sue", f"INSERT INTO understudy.history VALUES (4, {line.format(user='sue', action='commit', of=2)})"),
-        ("sue", f"INSERT INTO understudy.history VALUES (4, {line.format(user='sam', action='commit', of=2)})"),
-        ("sam", f"INSERT INTO understudy.history VALUES (4, {line.format(user='sam', action='limit', of='NULL')})"),
-        ("sam", f"INSERT INTO understudy.history VALUES (9, {line.format(user='sam', action='reserve', of='NULL')})"),
-        ("office", "DELETE FROM understudy.history"),
-        ("office", "TRUNCATE understudy.history CASCADE"),
-    ):
-        with psycopg.connect(office(user)) as connection, pytest.raises(psycopg.Error):
-            connection.execute(statement)  # pyright: ignore
-    with psycopg.connect(office("office"), autocommit=True) as connection:  # an owner who means harm is noticed
-        connection.execute("ALTER TABLE understudy.history DISABLE TRIGGER ALL")
-        connection.execute("UPDATE understudy.history SET epsilon = '0.1' WHERE id = 2")
-    with pytest.raises(InputError, match="is damaged: line 2 of the history"):
-        Ledger(office("rita"))
-
-
-def test_addresses_and_errors_show_no_password(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from understudy.privacy.ledger_postgres import LedgerDatabase
-
-    for url in (
-        "postgresql://me:hunter2@db.office/ledger",
-        "postgresql://me@db.office/ledger?password=hunter2&sslmode=require",
-        "postgresql://me@db.office/ledger?sslmode=require&password=hunter2",
-    ):
-        assert "hunter2" not in LedgerDatabase(url, 1.0).address + repr(LedgerDatabase(url, 1.0))
-    with pytest.raises(InputError, match="There is no ledger at"):
-        Ledger(postgres.database("empty"))
-    with pytest.raises(InputError, match="cannot be reached") as caught:
-        Ledger("postgresql://me:hunter2@127.0.0.1:1/ledger", timeout=1.0)
-    assert "hunter2" not in str(caught.value)
-    monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(InputError, match=r"understudy\[postgres\]"):
-        Ledger("postgresql://me:hunter2@db.office/ledger")
-
-
-def test_a_file_has_no_roles(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a file"):
-        Ledger.create(tmp_path / "ledger.db").grant("ada", "spender")
-    shutil.rmtree(tmp_path)

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from understudy.learn.processes import Processes
-from understudy.methods.classify_table import Request, classify_table
+from understudy.methods.classify_table import classify_table
+from understudy.methods.request import Request
 from understudy.methods.together import Together
 
 

@@ -21,6 +21,7 @@ from understudy import PATEClassifier, load
 from understudy.errors import BudgetExceeded, InputError, UnsafeWarning
 from understudy.learn.partition import shards
 from understudy.learn.sklearn_teachers import SklearnTeachers
+from understudy.methods.pate import SeatedRows
 from understudy.methods.voting import AGGREGATORS, Ballot, plan_round
 from understudy.privacy import Budget, ConfidentGNMaxEvent, GNMaxEvent, LaplaceEvent, LNMaxEvent, SmoothRelease
 from understudy.tables.public import schema_from_public
@@ -236,7 +237,8 @@ def test_binary_experts_have_one_vote_a_teacher() -> None:
     model = PATEClassifier(5, "gnmax", 60.0, estimator="experts", random_state=0, n_jobs=1)
     model.fit(x[train], y[train], public=x[public])
     assert model.certificate_.epsilon <= 60.0
-    experts = model._train_teachers(x[train], y[train], np.ones(110, dtype=bool), shards(110, 5, seed=0), 0)
+    held = SeatedRows(np.asarray(x[train]), np.asarray(y[train]), np.ones(110, dtype=bool), None)
+    experts = model._train_teachers(held, shards(110, 5, seed=0), 0)
     assert np.all(experts.votes(x[public]).sum(axis=1) == 5)
     assert all(len(teacher[-1].estimators_) == 3 for teacher in experts.teachers_)
     assert model.score(x[public], y[public]) > 0.6

@@ -32,9 +32,8 @@ def _teachers(frame: pd.DataFrame, model: PATEClassifier) -> np.ndarray:
     owner = model.whose(model.schema)
     model.described_ = worlds.SCHEMA
     given = frame[[*FEATURES, "who"]], frame[worlds.TARGET]
-    rows, labels, present, persons = model._private(*given, 3, False, owner)
-    dealt = model._dealt(len(rows), persons, 3)
-    teachers = model._train_teachers(rows, labels, present, dealt, 3)
+    held = model._private(*given, 3, False, owner)
+    teachers = model._train_teachers(held, model._dealt(held, 3), 3)
     return np.asarray(teachers.predictions(model.encoder_.encode(worlds.table(50, seed=9)[FEATURES])))
 
 
@@ -55,7 +54,7 @@ def test_a_person_moves_one_vote(estimator: Any) -> None:
     parts = [
         pretend._private(t[FEATURES], t[worlds.TARGET], 3, False, None) for t in (here, here.where(here["who"] != 0))
     ]
-    assert len(set(pretend._dealt(len(here), None, 3).owner()[parts[0][2] != parts[1][2]])) > 1
+    assert len(set(pretend._dealt(parts[0], 3).owner()[parts[0].present != parts[1].present])) > 1
 
 
 def test_pate_takes_at_most_so_many_rows_and_says_whose_the_promise_is(tmp_path: Path) -> None:

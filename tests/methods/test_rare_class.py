@@ -18,7 +18,7 @@ from small_generators import small  # pyright: ignore[reportMissingImports]
 
 from understudy import DPKIP, MomentsGenerator, PATEClassifier
 from understudy.errors import UnderstudyWarning
-from understudy.methods.classify_table import _warn_of_numbers  # pyright: ignore[reportPrivateUsage]
+from understudy.methods.classes import warn_of_numbers
 from understudy.methods.moments.targets import target_of
 from understudy.privacy import ABSENT
 from understudy.release.intake import check_table
@@ -84,8 +84,8 @@ def test_a_student_with_one_answer_is_warned_of() -> None:
 
 def test_so_many_numbers_are_a_quantity() -> None:
     with pytest.warns(UnderstudyWarning, match="looks like a number"):
-        _warn_of_numbers("age", list(range(40)), 1000)
+        warn_of_numbers("age", list(range(40)), 1000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        _warn_of_numbers("digit", list(range(10)), 1000)
-        _warn_of_numbers("name", [f"n{i}" for i in range(40)], 1000)
+        warn_of_numbers("digit", list(range(10)), 1000)
+        warn_of_numbers("name", [f"n{i}" for i in range(40)], 1000)

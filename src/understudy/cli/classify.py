@@ -40,7 +40,7 @@ TEACHERS = ("logistic", "network", "experts")
 if TYPE_CHECKING:
     import pandas as pd
 
-    from understudy.methods.classify_table import Request
+    from understudy.methods.request import Request
 
 
 @app.command()
@@ -111,7 +111,7 @@ def classify(
     Of an image set: release a network, whose every lesson was clipped for each image and blurred with noise; with --public images,
     one that learnt from those, by the noisy votes of the private images near them.
     """
-    from understudy.methods.classify_table import Request
+    from understudy.methods.request import Request
     from understudy.release.spending import check_ledger_options
 
     check_report(report)
@@ -316,18 +316,17 @@ def predict(
 
     check_student(student)
     model = registry.load(release)
-    if model.method in METHODS:
-        if student is not None:
-            raise InputError("--student: this release has its own. The option is for releases that draw rows.")
+    of_images = model.method in METHODS
+    draws = hasattr(model, "sample_to") and getattr(model, "schema_", None) is not None
+    of_tables = model.method in registry.names("classifier", "table") and model.schema is not None
+    if not (of_images or draws or of_tables):
+        raise InputError(f"{release} is not a classifier of tables: name a folder that `understudy classify` made.")
+    if student is not None and not draws:
+        raise InputError("--student: this release has its own. The option is for releases that draw rows.")
+    if of_images:
         _show(predict_images(model, data, out), "prediction", out, as_json)
         return
-    if hasattr(model, "sample_to") and getattr(model, "schema_", None) is not None:
-        model = Taught(model, student)
-    elif model.method != "pate" or model.schema is None:
-        raise InputError(f"{release} is not a classifier of tables: name a folder that `understudy classify` made.")
-    elif student is not None:
-        raise InputError("--student: this release has its own. The option is for releases that draw rows.")
-    frame = predict_table(model, data, out)
+    frame = predict_table(Taught(model, student) if draws else model, data, out)
     _show(frame, str(frame.columns[0]), out, as_json)
 
 

@@ -72,11 +72,11 @@ def predict_images(model: Any, data: Path, out: Path | None) -> pd.DataFrame:
     import numpy as np
     import pandas as pd
 
-    from understudy.images.unlabelled import is_blank
+    from understudy.images import BLANK
     from understudy.tables import write_table
 
     called, images = _unlabelled(data, model.shape_, model.classes_)
-    labels = np.where(is_blank(images), None, model.predict(images))  # pyright: ignore[reportArgumentType]
+    labels = np.where(images.labels == BLANK, None, model.predict(images))  # pyright: ignore[reportArgumentType]
     frame = pd.DataFrame({"image": called, "prediction": labels})
     if out is not None:
         write_table(frame, out)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from understudy._parallel import cores
-from understudy.tables.batches import added
+from understudy.tables.batches import summed
 
 Told = Callable[[int, int], None]
 """Told how many of how many parts are done."""
@@ -41,10 +41,7 @@ class Threads:
         return [found[place] for place in range(len(tasks))]
 
     def total(self, tasks: Sequence[Callable[[], Any]], tell: Told) -> Any:
-        total: Any = None
-        for place, (_, one) in enumerate(self._done(tasks, tell)):
-            total = one if place == 0 else added(total, one)
-        return total
+        return summed(one for _, one in self._done(tasks, tell))
 
     def _done(self, tasks: Sequence[Callable[[], Any]], tell: Told) -> Iterator[tuple[int, Any]]:
         """Tasks as they end; no more of them are begun than there are threads, so that sums do not pile up."""

@@ -18,7 +18,7 @@ from understudy.engines.adding import Threads, Told
 from understudy.engines.parts import StandIn
 from understudy.engines.sources import RowSource
 from understudy.errors import InputError
-from understudy.tables.batches import added
+from understudy.tables.batches import summed
 from understudy.tables.io import check_names
 
 # So many sums are added up by one task.
@@ -88,10 +88,7 @@ def _of_rows(task: Any, rows: pd.DataFrame) -> Any:
 
 
 def _sum(*parts: Any) -> Any:
-    total = parts[0]
-    for part in parts[1:]:
-        total = added(total, part)
-    return total
+    return summed(parts)
 
 
 def dask_source(frame: Any, client: Any = None) -> RowSource:

@@ -20,7 +20,7 @@ from understudy.engines.adding import Threads, Told
 from understudy.engines.parts import StandIn, rows_at_once
 from understudy.engines.sources import RowSource
 from understudy.errors import InputError
-from understudy.tables.batches import added
+from understudy.tables.batches import summed
 from understudy.tables.io import check_names, private_frame
 
 # So many sums are added up by one task.
@@ -67,9 +67,9 @@ class OnSpark:
         while number > _BRANCHES:
             number = -(-number // _BRANCHES)
             said = said.repartition(number).mapInArrow(_sums, _SAID_TO_SPARK)
-        sums = [pickle.loads(row["said"]) for row in said.collect()]
+        sums = said.collect()
         tell(len(tasks), len(tasks))
-        return _sum(sums)
+        return summed(pickle.loads(row["said"]) for row in sums)
 
     def _said(self, tasks: Sequence[Any]) -> Any:
         """A frame of what each task says of its partition: one job of Spark, which begins when it is collected."""
@@ -152,14 +152,7 @@ def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     said = [pickle.loads(one) for batch in batches for one in batch.column("said").to_pylist()]
     if said:
-        yield _row(0, _sum(said))
-
-
-def _sum(said: Sequence[Any]) -> Any:
-    total = said[0]
-    for one in said[1:]:
-        total = added(total, one)
-    return total
+        yield _row(0, summed(said))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from understudy.engines.adding import Adder, Told
 from understudy.engines.parts import TablePart
 from understudy.engines.shelf import Shelf
 from understudy.tables.aside import without_aside
-from understudy.tables.batches import Batch, added
+from understudy.tables.batches import Batch, summed
 from understudy.tables.coordinates.chances import Chances, KeyedChances, RowChances
 from understudy.tables.persons import ROWS, Person, gather
 from understudy.tables.rules.taking_in import RuledTable
@@ -61,11 +61,7 @@ class PartTask:
 
     def _of_kept(self, batches: Iterator[dict[Hashable, Any]]) -> Any:
         """Touches private data: the sum over batches of which all that the look needs was kept."""
-        total, rows = None, pd.DataFrame()
-        for number, kept in enumerate(batches):
-            one = self.look(Batch(rows, alone=False, kept=kept))
-            total = one if number == 0 else added(total, one)
-        return total
+        return summed(self.look(Batch(pd.DataFrame(), alone=False, kept=kept)) for kept in batches)
 
     @property
     def read(self) -> list[str]:
@@ -79,19 +75,21 @@ class PartTask:
         present = None if self.mask is None else _unpacked(self.mask, self.part.rows)
         if self.owned is not None:
             return self.look(self._of_persons(pd.concat(list(frames), ignore_index=True), present, self.owned))
-        total, at, number = None, 0, 0
+        return summed(self._each(frames, present))
+
+    def _each(self, frames: Iterator[pd.DataFrame], present: np.ndarray | None) -> Iterator[Any]:
+        """Touches private data: what the look says of each frame. What it makes is left for the next passes."""
+        at, number = 0, 0
         for number, frame in enumerate(frames, start=1):
             there = np.ones(len(frame), dtype=bool) if present is None else present[at : at + len(frame)]
             batch = self._batch(frame, there, at)
-            one = self.look(batch)
-            total = one if number == 1 else added(total, one)
+            yield self.look(batch)
             at += len(frame)
             if self.shelf is not None:
                 for name in set(getattr(self.look, "makes", ())) & batch.kept.keys():
                     self.shelf.put(self.place, number - 1, name, batch.kept[name])
         if self.shelf is not None:
             self.shelf.whole(self.place, number)
-        return total
 
     def _learnt(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Private rows as they are declared, and as rules leave them to be learnt: each by its own cells."""

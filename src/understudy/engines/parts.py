@@ -40,23 +40,6 @@ class TablePart(Protocol):
 
 
 @dataclass(frozen=True)
-class FramePart:
-    """Some rows of a frame in memory."""
-
-    frame: pd.DataFrame
-
-    @property
-    def rows(self) -> int:
-        return len(self.frame)
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        yield self.frame.loc[:, list(columns)]
-
-    def never_missing(self) -> set[str]:
-        return set()
-
-
-@dataclass(frozen=True)
 class StandIn:
     """In the place of a part whose rows come by another way, to whoever has them."""
 

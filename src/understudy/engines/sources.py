@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from understudy.engines.adding import Adder, Threads
-from understudy.engines.parts import BATCH_ROWS, FramePart, TablePart, parquet_parts, parquet_types
+from understudy.engines.parts import BATCH_ROWS, TablePart, parquet_parts, parquet_types
 from understudy.errors import InputError
 from understudy.tables import formats
 from understudy.tables.io import check_names, column_of, private_batches, private_frame
@@ -90,12 +90,6 @@ def open_source(table: Any, adder: Adder | None = None) -> RowSource | None:
     if isinstance(table, pa.RecordBatchReader | Iterator):
         return spooled(lambda: table, "the batches", adder)
     return None
-
-
-def frame_source(frame: pd.DataFrame, rows: int, adder: Adder | None = None) -> RowSource:
-    """Private. A frame in memory, in parts of so many rows."""
-    parts = [FramePart(frame.iloc[at : at + rows]) for at in range(0, max(len(frame), 1), rows)]
-    return RowSource(parts, frame.iloc[:0], "the table", adder=adder or Threads())
 
 
 def is_many(path: str | os.PathLike[str]) -> bool:

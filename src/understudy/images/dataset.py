@@ -72,6 +72,12 @@ class ImageDataset:
         return cls(values.reshape(-1, *shape), labels, tuple(classes), value_range)
 
 
+def check_images(data: Any) -> None:
+    """Refuse what is no set of images."""
+    if not isinstance(data, ImageDataset):
+        raise InputError("`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes.")
+
+
 def even_labels(n: int, classes: int, rng: np.random.Generator) -> np.ndarray:
     """`n` numbers of classes, each as often, in random order."""
     return rng.permutation(np.arange(n) % classes)

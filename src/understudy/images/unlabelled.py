@@ -46,11 +46,6 @@ def read_unlabelled(path: str | Path, shape: tuple[int, ...], classes: Sequence[
     return called, _shaped(size.dataset(_read(files), names), shape)
 
 
-def is_blank(images: ImageDataset) -> np.ndarray:
-    """Which images are none."""
-    return images.labels == BLANK
-
-
 def _read(files: Sequence[Path]) -> Iterator[tuple[bytes | None, int]]:
     for file in files:
         try:

@@ -78,17 +78,20 @@ class TrainedNetwork:
         return special.softmax(self.scores(images), axis=1)
 
     def _in_parts(self, function: Callable[[Any, Array], Array], images: np.ndarray) -> np.ndarray:
-        """All parts have one size, so that the function is compiled once."""
-        rows = images.reshape(len(images), int(np.prod(self.shape)))
-        size = max(1, min(_SCORED_AT_ONCE, len(rows)))
-        parts = []
-        for start in range(0, max(1, len(rows)), size):
-            part = rows[start : start + size]
-            padded = np.zeros((size, rows.shape[1]), np.float32)
-            padded[: len(part)] = part / np.float32(255) if part.dtype == np.uint8 else part
-            scaled = standardised(jnp.asarray(padded).reshape(size, *self.shape), self.pixels)
-            parts.append(np.asarray(function(self.network, scaled))[: len(part)])
-        return np.concatenate(parts)
+        pictures = images.reshape(len(images), *self.shape)
+        return in_parts(lambda part: function(self.network, standardised(part, self.pixels)), pictures)
+
+
+def in_parts(function: Callable[[Array], Array], images: np.ndarray) -> np.ndarray:
+    """What a function says of each image (from 0 to 1, or bytes). All parts have one size, so that it is compiled once."""
+    size = max(1, min(_SCORED_AT_ONCE, len(images)))
+    parts = []
+    for start in range(0, max(1, len(images)), size):
+        part = images[start : start + size]
+        padded = np.zeros((size, *images.shape[1:]), np.float32)
+        padded[: len(part)] = part / np.float32(255) if part.dtype == np.uint8 else part
+        parts.append(np.asarray(function(jnp.asarray(padded)))[: len(part)])
+    return np.concatenate(parts)
 
 
 def train_convnet(

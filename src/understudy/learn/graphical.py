@@ -181,8 +181,8 @@ def fit(
     idle = 0
     for _ in range(steps):
         moved = dict(potentials)
-        for one, slope in zip(measured, gradient, strict=True):
-            moved[one.clique] = moved[one.clique] - rate * slope.reshape(tree.shape(one.clique))
+        for one, part in zip(measured, gradient, strict=True):
+            moved[one.clique] = moved[one.clique] - rate * part.reshape(tree.shape(one.clique))
         new = tree.tables(moved)
         new_loss, new_gradient, then = _loss(new, parts, total)
         gain = sum(float(np.vdot(g, old - fresh)) for g, old, fresh in zip(gradient, now, then, strict=True))

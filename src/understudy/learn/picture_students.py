@@ -16,12 +16,12 @@ import optax
 from jaxtyping import Array
 
 from understudy.errors import InputError
-from understudy.learn.convnet_training import Deform
+from understudy.learn.convnet_training import Deform, in_parts
 from understudy.learn.convnets import Shape, standardised
 
 _ADAM: Any = optax.scale_by_adam()
-# Pictures that are looked at together; steps until the rate is whole.
-_AT_ONCE, _WARMING = 1000, 50
+# Steps until the rate is whole.
+_WARMING = 50
 # The memory of the running mean of the weights, and the share of units that stay in training.
 _KEPT, _STAY = 0.99, 0.6
 
@@ -116,24 +116,12 @@ def _step(
 
 def scores(student: PictureStudent, images: np.ndarray) -> np.ndarray:
     """Logits (images x classes)."""
-    return _in_parts(_scores, student, images)
+    return in_parts(partial(_scores, student), images)
 
 
 def features(student: PictureStudent, images: np.ndarray) -> np.ndarray:
     """What the head sees (images x units)."""
-    return _in_parts(_features, student, images)
-
-
-def _in_parts(function: Any, student: PictureStudent, images: np.ndarray) -> np.ndarray:
-    """All parts have one size, so that the function is compiled once."""
-    size = max(1, min(_AT_ONCE, len(images)))
-    parts = []
-    for start in range(0, max(1, len(images)), size):
-        part = images[start : start + size]
-        padded = np.zeros((size, *images.shape[1:]), np.float32)
-        padded[: len(part)] = part
-        parts.append(np.asarray(function(student, jnp.asarray(padded)))[: len(part)])
-    return np.concatenate(parts)
+    return in_parts(partial(_features, student), images)
 
 
 @jax.jit

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,18 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError, UnderstudyWarning
+from understudy.methods.classes import (
+    CLASSES_SHARE,
+    bought_classes,
+    check_estimate,
+    classes_file,
+    classes_of,
+    doubt_classes,
+    target_of,
+    warn_of_numbers,
+)
 from understudy.methods.pate import PATEClassifier
+from understudy.methods.request import Request, about
 from understudy.methods.students import NAMES
 from understudy.methods.together import Together
 from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, plan_round
@@ -26,51 +36,17 @@ from understudy.release.intake import without_person
 from understudy.release.preflight import PublicSizes, safe_delta, table_sizes
 from understudy.release.spending import Spending, check_ledger_options, spending
 from understudy.tables import Column, Encoder, Schema, read_table, validate_frame
-from understudy.tables.column import LISTED, OTHER, Category
-from understudy.tables.coordinates import Coordinates, Described, plan_within, read_column
-from understudy.tables.coordinates.categories import threshold
-from understudy.tables.coordinates.known import known_from
+from understudy.tables.coordinates import Coordinates, read_column
 from understudy.tables.io import PrivateTable, column_of, read_private
 from understudy.tables.mending import Mended, mended
-from understudy.tables.persons import AUTO, Person, count_persons, gather, id_column
+from understudy.tables.persons import AUTO, Person, count_persons
 from understudy.tables.public import schema_from_public
 from understudy.tables.rows_per_person import most_rows, with_rows
-from understudy.wording import did_you_mean, listed
-
-# What finding out the labels may cost, where nobody says them.
-CLASSES_SHARE = 0.1
-# More classes than these that are all numbers are rather a quantity; so are whole numbers declared to lie as far apart as these.
-_MANY_NUMBERS, _FAR_APART = 12, 20
-# A class of which so many labels are to be expected is taught; one of fewer is too rare.
-_TAUGHT = 1.0
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a person asks `understudy classify` for."""
-
-    data: Path
-    target: str
-    public: Path | None
-    out: Path
-    epsilon: float
-    delta: float | None
-    schema: Path | None = None
-    classes: tuple[str, ...] | None = None
-    ledger: str | None = None
-    dataset: str | None = None
-    strict: bool = False
-    person: str | None = None
-    rows_per_person: int | str | None = None
+from understudy.wording import did_you_mean
 
 
 def _warn(said: str) -> None:
     warnings.warn(said, UnderstudyWarning, stacklevel=4)
-
-
-def classes_file(out: Path) -> Path:
-    """Where the classes that were paid for are kept."""
-    return out.with_name(out.name + ".classes.yaml")
 
 
 @dataclass(frozen=True)
@@ -108,7 +84,7 @@ def classify_table(
     _check_options(request, teachers, random_state, aggregator, student)
     private, public = _read(request)
     frame = private.frame
-    owner = PATEClassifier().whose(_said(request), request.person, request.rows_per_person)
+    owner = PATEClassifier().whose(request.declared(), request.person, request.rows_per_person)
     records = len(frame) if owner is None else count_persons(frame, owner)
     delta = safe_delta(records) if request.delta is None else request.delta
     _check_target_column(frame, request, owner)
@@ -117,7 +93,7 @@ def classify_table(
     shared = pd.DataFrame(public[list(schema.names)])
     with about(request.public):
         validate_frame(shared, schema)
-    target = _target(private, request)
+    target = target_of(private, request)
     if request.strict:
         _require_fit(schema, target, request)
     unit = "row" if owner is None else PERSON
@@ -125,7 +101,7 @@ def classify_table(
     if together is not None:
         _check_together(target, owner)
     if not target.complete:
-        _check_estimate(target, records, request.epsilon, delta, most_rows(owner))
+        check_estimate(target, records, request.epsilon, delta, most_rows(owner))
         if (kept := classes_file(request.out)).exists():
             raise InputError(f"{kept} holds classes that were paid for: use them with --schema {kept}, or remove it.")
     sizes = table_sizes(frame, schema, request.target)
@@ -141,12 +117,12 @@ def classify_table(
         owner = None if owner is None else with_rows(frame, owner, run.budget)
         known = Coordinates.declared(Schema((target,), target.name), len(frame)).columns[0] if target.complete else None
         if known is None:
-            known, certificate = _bought_classes(private, target, request, delta, owner)
+            known, certificate = bought_classes(private, target, request, delta, owner)
             schema = replace(schema, certificate=certificate)
             round_ = plan_round(Ballot(aggregator, teachers, 0.6), run.budget, available=len(public), queries=queries)
-            _doubt(known, round_.answers, request, doubt)
-        known, classes = replace(known, nullable=True), _classes(known)
-        _warn_of_numbers(request.target, classes, records)
+            doubt_classes(known, round_.answers, request, doubt)
+        known, classes = replace(known, nullable=True), classes_of(known)
+        warn_of_numbers(request.target, classes, records)
         numbers = read_column(column_of(frame, request.target), known, np.random.default_rng(0))
         model = PATEClassifier(
             teachers=teachers,
@@ -204,50 +180,6 @@ def _paying(
     return spending(epsilon, delta, unit=unit, unsafe_noise_seed=unsafe_noise_seed, **kept, **booked)
 
 
-def _classes(known: Described) -> list[Any]:
-    return [False, True] if known.kind == "boolean" else list(known.labels)
-
-
-def _doubt(known: Described, labels: int, request: Request, doubt: Callable[[str], None]) -> None:
-    """Public: say it where the paid look found no two classes, or some of which no label is to be expected."""
-    classes = _classes(known)
-    found = [label for label in classes if label != OTHER]
-    shares = dict(zip(classes, known.shares, strict=False))
-    rare = [str(label) for label in found if shares.get(label, 1.0) * labels < _TAUGHT]
-    if len(found) < 2:
-        said = f"no two classes of {request.target!r} stood out of the noise: is it a number? Say the classes with --classes"
-    elif rare:
-        said = f"about {labels} labels are to be had, and {listed(rare)} of {request.target!r} would get none: merge classes"
-    else:
-        return
-    doubt(
-        f"{said}, or raise epsilon. What was found is kept in {classes_file(request.out)}, and is free as a --schema. Without "
-        "--public synthetic rows teach the classifier, of rare classes too; `understudy synthesize` takes numbers."
-    )
-
-
-def _warn_of_numbers(target: str, classes: list[Any], rows: int) -> None:
-    """Public: say so where the classes are so many numbers that they rather are a quantity."""
-    quantity = [label for label in classes if isinstance(label, int | float) and not isinstance(label, bool)]
-    if len(quantity) > _MANY_NUMBERS:
-        warnings.warn(
-            f"the target {target!r} looks like a number: each of its {len(quantity)} values counts as a class of its own, with "
-            f"{rows // len(quantity):,} rows on average. Cut it into a few classes first, or make synthetic rows of it with "
-            "`understudy synthesize`, which takes numbers.",
-            UnderstudyWarning,
-            stacklevel=4,
-        )
-
-
-@contextmanager
-def about(where: Path | None) -> Iterator[None]:
-    """Two tables are in play: say which one an error is about."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
-
-
 def _check_options(request: Request, teachers: int, random_state: int | None, aggregator: str, student: str) -> None:
     check_target(request.out)
     check_ledger_options(request.ledger, request.dataset)
@@ -303,10 +235,6 @@ def _same(data: Path, public: Path) -> bool:
     return both[0] == both[1] or (both[0].exists() and both[1].exists() and both[0].samefile(both[1]))
 
 
-def _said(request: Request) -> Schema | None:
-    return None if request.schema is None else Schema.read(request.schema)
-
-
 def _check_target_column(frame: pd.DataFrame, request: Request, owner: Person | None) -> None:
     names = [str(c) for c in frame.columns]
     if owner is not None and request.target == owner.column:
@@ -320,7 +248,7 @@ def _features(public: pd.DataFrame, frame: pd.DataFrame, request: Request, owner
     assert request.public is not None
     if owner is not None:
         public, frame = (table.drop(columns=[owner.column], errors="ignore") for table in (public, frame))
-    said = _said(request)
+    said = request.declared()
     if said is not None and owner is not None:
         said = without_person(said, owner)
     if said is None or said.names == (request.target,):
@@ -352,115 +280,3 @@ def _require_fit(schema: Schema, target: Column, request: Request) -> None:
     frame = read_table(request.data)
     with about(request.data):
         validate_frame(frame[[*schema.names, target.name]], Schema((*schema.columns, target), target.name))
-
-
-def _target(private: PrivateTable, request: Request) -> Column:
-    """The target with its classes, if somebody said them; without, if they are to be looked at. Nothing is read off rows."""
-    target = request.target
-    said = _said(request)
-    dtype: Any = column_of(private.frame, target).dtype if private.typed else None
-    if request.classes is not None:
-        column = said_classes(request.classes, target, dtype)
-    elif said is not None and target in said and not _class_numbers(said[target]):
-        column = said[target]
-    else:
-        column = Column(target, "boolean" if isinstance(dtype, pd.BooleanDtype) else "categorical")
-    moments = dtype is not None and pd.api.types.is_datetime64_any_dtype(dtype)
-    if column.kind not in (*LISTED, "boolean") or moments:
-        raise InputError(
-            f"the target {target!r} is {'datetime' if moments else column.kind}; a classifier needs categories. If its "
-            f"values are classes, list them with --classes. For a number: `understudy synthesize {request.data} --target {target}`."
-        )
-    check_classes(column)
-    return replace(column, nullable=False)
-
-
-def check_classes(column: Column) -> None:
-    """Refuse classes that somebody said and nobody can learn to tell apart."""
-    if column.complete and column.kind != "boolean":
-        if len(column.labels) < 2:
-            raise InputError(
-                f"the target {column.name!r} has one class only ({listed(column.labels)}); there is nothing to learn."
-            )
-        if any(isinstance(label, float) and not label.is_integer() for label in column.labels):
-            raise InputError(
-                f"the classes {listed(column.labels, 5)} of {column.name!r} must be text or whole numbers."
-            )
-
-
-def _class_numbers(column: Column) -> bool:
-    """Whether a column of whole numbers may hold classes: few, or nobody says how many."""
-    if column.kind != "integer":
-        return False
-    return column.bounds is None or column.number_bounds[1] - column.number_bounds[0] < _FAR_APART
-
-
-def said_classes(classes: tuple[str, ...], target: str, dtype: Any) -> Column:
-    """The classes as the command line lists them, in the type that the file says, or, in a CSV, that they look like."""
-    option = f"--classes {','.join(classes)}"
-    if "" in classes:
-        raise InputError(f"{option}: a label is empty. Write the labels with one comma between them.")
-    truths = sorted(label.lower() for label in classes) == ["false", "true"]
-    if isinstance(dtype, pd.BooleanDtype) and not truths:
-        raise InputError(f"{option}: the target {target!r} holds true and false, so must the list.")
-    if truths and (dtype is None or isinstance(dtype, pd.BooleanDtype)):
-        return Column(target, "boolean")
-    numeric = dtype is not None and pd.api.types.is_numeric_dtype(dtype)
-    labels: tuple[Category, ...] = classes
-    if numeric or dtype is None:
-        try:
-            labels = tuple(_number(label) for label in classes)
-        except ValueError:
-            if numeric:
-                raise InputError(f"{option}: the target {target!r} holds numbers, so must the list.") from None
-    return Column(target, "categorical", categories=labels)
-
-
-def _number(text: str) -> int | float:
-    value = float(text)
-    return int(value) if value.is_integer() else value
-
-
-def _check_estimate(column: Column, rows: int, epsilon: float, delta: float, each: int = 1) -> None:
-    """Refuse a look that cannot find two labels. Only public numbers decide."""
-    Budget(epsilon, delta)
-    epsilon, delta = CLASSES_SHARE * epsilon, CLASSES_SHARE * delta
-    if delta == 0:
-        raise InputError(
-            f"finding out the classes of {column.name!r} needs a --delta above 0. Give one, or say the classes with "
-            "--classes or --schema."
-        )
-    plan = plan_within(known_from(Schema((column,), column.name)), rows, epsilon, delta, each=each)
-    needed = math.ceil(threshold(plan.sigma, plan.delta, each))
-    if rows < 2 * needed:
-        raise InputError(
-            f"nobody says the classes of {column.name!r}, and for {CLASSES_SHARE:.0%} of epsilon (={epsilon:g}) a "
-            f"class must have about {needed} rows to be found; {rows} rows are too few for two of them. Say the classes "
-            "with --classes or --schema."
-        )
-
-
-def _bought_classes(
-    private: PrivateTable, target: Column, request: Request, delta: float, owner: Person | None
-) -> tuple[Described, Mapping[str, Any]]:
-    """Touches private data: the classes that stand out of the noise, and the certificate of that look, which is a run of its own."""
-    epsilon, delta = CLASSES_SHARE * request.epsilon, CLASSES_SHARE * delta
-    purpose, book, dataset = f"classes of {target.name}", request.ledger, request.dataset
-    there, rows, persons = private.frame[[target.name]].dropna(), len(private.frame), None
-    if owner is not None:
-        known = np.asarray(column_of(private.frame, target.name).notna(), dtype=bool)
-        places, persons = gather(id_column(private.frame, owner), known, owner, seed=0)
-        there, rows = private.frame[[target.name]].iloc[places], persons.number
-    unit = "row" if owner is None else PERSON
-    with spending(epsilon, delta, purpose=purpose, ledger=book, dataset=dataset, unit=unit) as run:
-        found = Coordinates.release(there, Schema((target,), target.name), run.budget, rows=rows, persons=persons)
-        run.certificate = Certificate.from_budget(
-            run.budget,
-            release={"kind": "schema", "estimated": [target.name]},
-            assumed_public=["names of the columns", *(["their types"] if private.typed else [])],
-            unit=unit,
-        )
-        certificate = run.certificate.to_json()
-        made = Schema((found[target.name].column,), target.name, certificate=certificate)
-        made.write(classes_file(request.out))
-    return found[target.name], certificate

@@ -12,26 +12,22 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 
-from understudy.errors import BudgetExceeded, InputError
-from understudy.images import ImageDataset, check_form
-from understudy.learn.checkpoints import Workspace
+from understudy.images import ImageDataset
+from understudy.images.dataset import check_images
 from understudy.learn.convnet_training import TrainedNetwork
 from understudy.learn.convnets import ConvNet, coloured
 from understudy.methods.convnet_gradients import PrivateImages
 from understudy.methods.distillation.dpkip import check_batch
+from understudy.methods.image_classifier import ImageClassifier
 from understudy.methods.image_moments.generator import PUBLIC
 from understudy.privacy import Budget, PrepaidSteps
 from understudy.privacy.prepaid import pay_for_steps
-from understudy.release.arrays import fitting
-from understudy.release.bundle import Bundle
-from understudy.release.driver import Draw, Progress, Run, Trainer, train
-from understudy.release.estimator import Estimator
+from understudy.release.driver import Draw, Progress, Run, Trainer, closed_after, train
 from understudy.release.settings import Settings, or_none, positive, setting, share, whole
 
 _ADAM: Any = optax.scale_by_adam()
@@ -51,7 +47,7 @@ class NoisyTraining(Settings):
 
 
 @dataclass(eq=False, repr=False)
-class DPSGD(Estimator):
+class DPSGD(ImageClassifier):
     """A ConvNet that tells the classes of images, by DP-SGD.
 
     - `epsilon`, `delta`: the budget; all of it is used. A thousandth of delta covers batches that overflow their slots.
@@ -74,8 +70,6 @@ class DPSGD(Estimator):
     random_state: int | None = setting(None, or_none(whole(0)))
     unsafe_noise_seed: int | None = None
 
-    # ---- learning ------------------------------------------------------------------------------------------------
-
     def fit(
         self,
         data: ImageDataset,
@@ -92,27 +86,18 @@ class DPSGD(Estimator):
         the current step and leaves a network that may be released: all of it is paid for.
         """
         self._check_settings()
-        if not isinstance(data, ImageDataset):
-            raise InputError(
-                "`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes."
-            )
+        check_images(data)
         check_batch("batch", self.batch, len(data))
         self._shapes(data.shape, len(data.classes))
         paying = self._budget(budget, len(data))
-        files = None if workspace is None else self._workspace(data, workspace, resume)
+        said = {"images": len(data), "classes": list(data.classes)}
+        files = None if workspace is None else self._kept_in(workspace, resume, data.digest(), said)
         run = Run(files, progress, checkpoint_seconds)
-        try:
+        with closed_after(files):
             steps = max(1, round(self.epochs * len(data) / self.batch))
             paid = pay_for_steps(steps, self.batch, self.clip, len(data), paying)
             trainer = NoisyDescent(self, data, paid)
             state, history = train(trainer, run)
-        except (InputError, BudgetExceeded):
-            if files is not None and files.untouched:
-                files.remove()  # refused before the first draw: there is no run to resume
-            raise
-        finally:
-            if files is not None:
-                files.close()
         self.interrupted_ = run.stopped
         self._ready(state.average, data.shape, data.classes, data.value_range)
         facts = {"mechanism": "dp-sgd", "noise": paid.mechanism.noise_multiplier, "clip": self.clip, "steps": steps}
@@ -120,59 +105,20 @@ class DPSGD(Estimator):
         self._certify(paying, "classifier", facts, [PUBLIC], unit="image")
         return self
 
-    def _workspace(self, data: ImageDataset, path: str | Path, resume: bool) -> Workspace:
-        """Touches private data: a keyed digest of the images tells whether a run is resumed on the same ones."""
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
-        identity = {**self._settings(), "method": self.method, "images": len(data), "classes": list(data.classes)}
-        return Workspace(path, identity, data.digest(), resume=resume)
-
     def network(self, shape: tuple[int, ...], classes: int, seed: int) -> ConvNet:
-        """The network before the first step. Public."""
         return ConvNet(coloured(shape), classes, key=jax.random.key(seed), width=self.training.width)
-
-    def _shapes(self, shape: tuple[int, ...], classes: int) -> Any:
-        """Refuses images that are too small for the network."""
-        return jax.eval_shape(lambda: self.network(shape, classes, 0))
 
     def _ready(
         self, network: Any, shape: tuple[int, ...], classes: tuple[str, ...], value_range: tuple[int, int]
     ) -> None:
+        super()._ready(network, shape, classes, value_range)
         self.network_ = TrainedNetwork(network, coloured(shape))
-        self.shape_, self.classes_, self.value_range_ = shape, classes, value_range
 
-    # ---- use -----------------------------------------------------------------------------------------------------
+    def _released(self) -> ConvNet:
+        return self.network_.network
 
-    def predict(self, data: ImageDataset) -> np.ndarray:
-        """The class of each image."""
-        return np.asarray(self.classes_, dtype=object)[self.network_.predict(self._points(data))]
-
-    def predict_proba(self, data: ImageDataset) -> np.ndarray:
-        """Shares of the classes in the order of `classes_` (images x classes)."""
-        return self.network_.predict_proba(self._points(data))
-
-    def score(self, data: ImageDataset) -> float:
-        """Touches private data where `data` is: the share of images whose class is predicted right."""
-        return float(np.mean(self.network_.predict(self._points(data)) == data.labels))
-
-    def _points(self, data: ImageDataset) -> np.ndarray:
-        self._check_fitted()
-        if not isinstance(data, ImageDataset) or data.shape != self.shape_:
-            raise InputError(f"`data` must be an `ImageDataset` of images of shape {self.shape_}.")
-        return data.flat()
-
-    def _contents(self) -> Bundle:
-        form = {"shape": list(self.shape_), "classes": list(self.classes_), "value_range": list(self.value_range_)}
-        weights = {"weights": np.asarray(ravel_pytree(self.network_.network)[0])}
-        return Bundle("classifier", self.method, {"settings": self._settings(), **form}, weights, self.certificate_)
-
-    def _restore(self, bundle: Bundle) -> None:
-        form = check_form(*(bundle.parameters[name] for name in ("shape", "classes", "value_range")))
-        leaves, tree = jax.tree.flatten(self._shapes(form[0], len(form[1])))
-        ends = np.cumsum([leaf.size for leaf in leaves])
-        weights = fitting(bundle.arrays, "weights", int(ends[-1])).astype(np.float32)
-        parts = zip(leaves, np.split(weights, ends[:-1]), strict=True)
-        self._ready(jax.tree.unflatten(tree, [jnp.asarray(part.reshape(leaf.shape)) for leaf, part in parts]), *form)
+    def _scored(self, data: ImageDataset) -> np.ndarray:
+        return self.network_.scores(data.flat())
 
 
 class DescentState(NamedTuple):

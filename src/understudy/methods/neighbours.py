@@ -21,11 +21,9 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
-from scipy import special
 
 from understudy.errors import InputError
-from understudy.images import BLANK, ImageDataset, check_form
+from understudy.images import BLANK, ImageDataset
 from understudy.images.deform import Affine
 from understudy.images.edges import EdgeMap
 from understudy.images.straighten import straighten
@@ -33,12 +31,10 @@ from understudy.learn.convnets import coloured
 from understudy.learn.landmarks import Landmarks, smoothed
 from understudy.learn.picture_students import Course, PictureStudent, scores, teach
 from understudy.learn.picture_students import features as seen_by
+from understudy.methods.image_classifier import ImageClassifier
 from understudy.methods.image_moments.generator import PUBLIC
 from understudy.privacy import Budget, ClippedSum, Event, GaussianEvent
 from understudy.privacy.calibration import smallest_noise
-from understudy.release.arrays import fitting
-from understudy.release.bundle import Bundle
-from understudy.release.estimator import Estimator
 from understudy.release.settings import Settings, or_none, positive, setting, share, truth, whole
 
 _LOOKS = 2
@@ -86,7 +82,7 @@ class Schooling(Settings):
 
 
 @dataclass(eq=False, repr=False)
-class NeighbourPATE(Estimator):
+class NeighbourPATE(ImageClassifier):
     """A ConvNet that tells the classes of images, taught by public images that private ones near them gave their labels.
 
     - `epsilon`, `delta`: the budget; all of it is used, half of its precision by each look.
@@ -107,8 +103,6 @@ class NeighbourPATE(Estimator):
     random_state: int | None = setting(None, or_none(whole(0)))
     unsafe_noise_seed: int | None = None
 
-    # ---- learning ------------------------------------------------------------------------------------------------
-
     def fit(
         self,
         data: ImageDataset,
@@ -128,7 +122,7 @@ class NeighbourPATE(Estimator):
         self._check(data, public)
         shown = public.take(public.labels != BLANK)
         seed = self._seed()
-        start = self._student(data.shape, len(data.classes), seed)
+        start = self.network(data.shape, len(data.classes), seed)
         paying = self._budget(budget, len(data))
         noise = self._noise(paying)
         pictures = self._pictures(shown)
@@ -203,7 +197,7 @@ class NeighbourPATE(Estimator):
                 # A blank image is of no class, and its vote is counted nowhere.
                 yield landmarks.votes(seen(self._pictures(part))), part.labels, np.ones(len(part))
 
-        votes = np.concatenate([landmarks.votes(points[i : i + _AT_ONCE]) for i in range(0, len(points), _AT_ONCE)])
+        votes = np.concatenate([landmarks.votes(part) for part in _parts(points)])
         mechanism = ClippedSum(1.0, noise, _GRID)
         tallies = mechanism.release_groups(voters(), votes.shape[1], len(data.classes), paying)
         return smoothed(votes, tallies.T, len(data), near.penalty * noise)
@@ -224,53 +218,21 @@ class NeighbourPATE(Estimator):
         rows = straighten(data, sized=True)[0] if self.upright else data.flat()
         return rows.reshape(len(data), *coloured(data.shape))
 
-    def _student(self, shape: tuple[int, ...], classes: int, seed: int) -> PictureStudent:
-        """The student before its first lesson. Public."""
+    def network(self, shape: tuple[int, ...], classes: int, seed: int) -> PictureStudent:
         how = self.schooling
         return PictureStudent(coloured(shape), classes, key=jax.random.key(seed), width=how.width, units=how.units)
 
-    def _shapes(self, shape: tuple[int, ...], classes: int) -> Any:
-        """Refuses images that are too small for the student."""
-        return jax.eval_shape(lambda: self._student(shape, classes, 0))
-
     def _ready(
-        self, student: PictureStudent, shape: tuple[int, ...], classes: tuple[str, ...], value_range: tuple[int, int]
+        self, network: PictureStudent, shape: tuple[int, ...], classes: tuple[str, ...], value_range: tuple[int, int]
     ) -> None:
-        self.student_ = student
-        self.shape_, self.classes_, self.value_range_ = shape, classes, value_range
+        super()._ready(network, shape, classes, value_range)
+        self.student_ = network
 
-    # ---- use -----------------------------------------------------------------------------------------------------
+    def _released(self) -> PictureStudent:
+        return self.student_
 
-    def predict(self, data: ImageDataset) -> np.ndarray:
-        """The class of each image."""
-        return np.asarray(self.classes_, dtype=object)[self._scores(data).argmax(axis=1)]
-
-    def predict_proba(self, data: ImageDataset) -> np.ndarray:
-        """Shares of the classes in the order of `classes_` (images x classes)."""
-        return special.softmax(self._scores(data), axis=1)
-
-    def score(self, data: ImageDataset) -> float:
-        """Touches private data where `data` is: the share of images whose class is predicted right."""
-        return float(np.mean(self._scores(data).argmax(axis=1) == data.labels))
-
-    def _scores(self, data: ImageDataset) -> np.ndarray:
-        self._check_fitted()
-        if not isinstance(data, ImageDataset) or data.shape != self.shape_:
-            raise InputError(f"`data` must be an `ImageDataset` of images of shape {self.shape_}.")
+    def _scored(self, data: ImageDataset) -> np.ndarray:
         return scores(self.student_, self._pictures(data))
-
-    def _contents(self) -> Bundle:
-        form = {"shape": list(self.shape_), "classes": list(self.classes_), "value_range": list(self.value_range_)}
-        weights = {"weights": np.asarray(ravel_pytree(self.student_)[0])}
-        return Bundle("classifier", self.method, {"settings": self._settings(), **form}, weights, self.certificate_)
-
-    def _restore(self, bundle: Bundle) -> None:
-        form = check_form(*(bundle.parameters[name] for name in ("shape", "classes", "value_range")))
-        leaves, tree = jax.tree.flatten(self._shapes(form[0], len(form[1])))
-        ends = np.cumsum([leaf.size for leaf in leaves])
-        weights = fitting(bundle.arrays, "weights", int(ends[-1])).astype(np.float32)
-        parts = zip(leaves, np.split(weights, ends[:-1]), strict=True)
-        self._ready(jax.tree.unflatten(tree, [jnp.asarray(part.reshape(leaf.shape)) for leaf, part in parts]), *form)
 
 
 class Sight:
@@ -294,5 +256,5 @@ class Sight:
         return np.clip(np.nan_to_num(found[: len(pictures), 0]), -_MOST, _MOST)
 
 
-def _parts(pictures: np.ndarray) -> Iterator[np.ndarray]:
-    return (pictures[start : start + _AT_ONCE] for start in range(0, len(pictures), _AT_ONCE))
+def _parts(rows: np.ndarray) -> Iterator[np.ndarray]:
+    return (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE))

@@ -15,14 +15,14 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from understudy.errors import InputError, UnderstudyWarning, UnsafeWarning
 from understudy.learn.partition import Shards, shards, shards_by_key
-from understudy.methods.students import NAMES, make_student, train_student
+from understudy.methods.released_student import ReleasedStudent, class_array
+from understudy.methods.students import make_student, train_student
 from understudy.methods.together import Together
 from understudy.methods.voting import AGGREGATORS, Aggregator, Ballot, Round, observed, plan_round
 from understudy.privacy import (
@@ -41,9 +41,6 @@ from understudy.privacy import (
 from understudy.privacy.accountant import without
 from understudy.privacy.smooth import require_conditions
 from understudy.privacy.units import PERSON
-from understudy.release.arrays import fitting
-from understudy.release.bundle import Bundle
-from understudy.release.estimator import Estimator
 from understudy.release.intake import without_person
 from understudy.release.seats import Seats
 from understudy.release.settings import Limit, one_of, or_none, positive, setting, share, truth, whole
@@ -56,8 +53,28 @@ from understudy.tables.validate import check_names
 UNSAFE_PUBLIC = "the student's rows were taken from the sensitive table: those rows are not protected"
 
 
+@dataclass(frozen=True)
+class SeatedRows:
+    """Private: encoded rows, the number of each one's class, which of them are not blank, and whose they are."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+    present: np.ndarray
+    persons: Persons | None
+
+    @classmethod
+    def at(cls, taken: Seats, rows: np.ndarray, labels: np.ndarray) -> SeatedRows:
+        """Those that are taken, at their seats."""
+        return cls(taken.seated(rows), taken.seated(labels), taken.present, taken.persons)
+
+    @property
+    def records(self) -> int:
+        """Public: how many rows there are, or persons."""
+        return len(self.rows) if self.persons is None else self.persons.number
+
+
 @dataclass(eq=False, repr=False)
-class PATEClassifier(ClassifierMixin, Estimator):
+class PATEClassifier(ReleasedStudent):
     """A classifier whose labels come from teachers that never see each other's rows.
 
     - `teachers`: number of teachers; public, chosen without a look at the data.
@@ -108,8 +125,6 @@ class PATEClassifier(ClassifierMixin, Estimator):
     random_state: Any = None
     n_jobs: int | None = -1
 
-    # ---- learning ------------------------------------------------------------------------------------------
-
     def fit(
         self,
         X: Any,
@@ -149,10 +164,10 @@ class PATEClassifier(ClassifierMixin, Estimator):
             if owner.rows == AUTO:
                 budget = self._budget(budget, count_persons(as_frame(X), owner))
                 owner = with_rows(as_frame(X), owner, budget)
-        rows, labels, present, persons = self._private(X, y, seed, strict, owner)
-        shared = self._public(public, rows)
-        budget = self._budget(budget, len(rows) if persons is None else persons.number)
-        dealt = self._dealt(len(rows), persons, seed)
+        held = self._private(X, y, seed, strict, owner)
+        shared = self._public(public, held.rows)
+        budget = self._budget(budget, held.records)
+        dealt = self._dealt(held, seed)
         ballot = Ballot(self.aggregator, self.teachers, self.threshold)
         voting = plan_round(ballot, budget, available=len(shared), queries=self.queries, also=self._extra_events())
         # What can be refused is refused before anything is trained or spent.
@@ -161,19 +176,21 @@ class PATEClassifier(ClassifierMixin, Estimator):
             require_conditions(voting.noise, self._columns, self.sanitise.order)
 
         if together is None:
-            teachers = self._train_teachers(rows, labels, present, dealt, seed)
+            teachers = self._train_teachers(held, dealt, seed)
             asked, votes, answers = self._ask(teachers, shared, voting, budget, random, seed)
         else:
             asked = random.permutation(len(shared))[: voting.asked]
-            votes, answers = self._ask_together(
-                rows, labels, present, dealt, shared[asked], voting, budget, seed, together
-            )
+            votes, answers = self._ask_together(held, dealt, shared[asked], voting, budget, seed, together)
             if not together.processes.first:
                 return self
         self._diagnose(votes, answers, voting, budget)
         self._learn(shared, asked, answers, seed)
         self._warn_of_one_class(shared)
         self.voting_ = voting
+        self._certify_votes(voting, budget, held.persons)
+        return self
+
+    def _certify_votes(self, voting: Round, budget: Budget, persons: Persons | None) -> None:
         facts = {
             "aggregator": self.aggregator,
             "teachers": self.teachers,
@@ -190,12 +207,11 @@ class PATEClassifier(ClassifierMixin, Estimator):
             budget, "classifier", facts, said, unit=unit,
             sanitised=self.sanitised_, unsafe=self.unsafe_, schema=self.schema,
         )  # fmt: skip
-        return self
 
-    def _dealt(self, rows: int, persons: Persons | None, seed: int) -> Shards:
+    def _dealt(self, held: SeatedRows, seed: int) -> Shards:
         """Which teacher has which rows: by their positions alone, or all of a person's by a keyed hash of the id."""
-        if persons is None:
-            return shards(rows, self.teachers, seed=seed)
+        if (persons := held.persons) is None:
+            return shards(len(held.rows), self.teachers, seed=seed)
         shards(persons.number, self.teachers, seed=seed)  # refuses more teachers than there are persons
         return shards_by_key(persons.person_keys, persons.most, self.teachers)
 
@@ -208,10 +224,8 @@ class PATEClassifier(ClassifierMixin, Estimator):
         if self.sanitise is not None and self.aggregator == "lnmax":
             raise InputError("`sanitise` works on GNMax votes; with lnmax only the unconditional epsilon is published.")
 
-    def _private(
-        self, X: Any, y: Any, seed: int, strict: bool, owner: Person | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Persons | None]:
-        """Looks at private rows: encoded, their class numbers, which of them are not blank, and whose they are.
+    def _private(self, X: Any, y: Any, seed: int, strict: bool, owner: Person | None) -> SeatedRows:
+        """Looks at private rows, and encodes them.
 
         By a schema, a row whose label is none of the classes is blank: it counts, and nobody learns from it. Rows of persons
         stand at their persons' seats, of which those that are not taken are blank.
@@ -223,14 +237,16 @@ class PATEClassifier(ClassifierMixin, Estimator):
         if self.described_ is None:
             rows, codes = self._plain(X, y)
             taken = Seats.of(np.ones(len(rows), dtype=bool), ids, owner, seed)
-            return taken.seated(rows[taken.places]), taken.seated(codes[taken.places]), taken.present, taken.persons
+            return SeatedRows.at(taken, rows[taken.places], codes[taken.places])
         features, frame, labels = self.described_.features, as_frame(X), np.asarray(y, dtype=object)
         if len(labels) != len(frame):
             raise InputError(f"{len(frame)} rows, but {len(labels)} labels.")
         check_names(frame, features)
         if strict:
             validate_frame(frame, features)
-        self.classes_ = _array(sorted(set(labels[~pd.isna(labels)].tolist())) if self.classes is None else self.classes)
+        self.classes_ = class_array(
+            sorted(set(labels[~pd.isna(labels)].tolist())) if self.classes is None else self.classes
+        )
         numbers = {label: number for number, label in enumerate(self.classes_.tolist())}
         codes = np.array([numbers.get(label, -1) for label in labels.tolist()], dtype=np.int64)
         if strict and np.any(codes < 0):
@@ -239,15 +255,14 @@ class PATEClassifier(ClassifierMixin, Estimator):
         taken = Seats.of(codes >= 0, ids, owner, seed)
         settled = Coordinates.declared(features, len(frame)).settled(frame.iloc[taken.places], taken.chances)
         self.encoder_, self.n_features_in_ = Encoder(features), frame.shape[1]
-        rows = taken.seated(self.encoder_.encode(settled))
-        return rows, taken.seated(codes[taken.places]), taken.present, taken.persons
+        return SeatedRows.at(taken, self.encoder_.encode(settled), codes[taken.places])
 
     def _plain(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Looks at private rows that are an array, and refuses what does not fit, as scikit-learn's classifiers do."""
         checked: Any = validate_data(self, X, y, dtype="numeric", ensure_min_samples=2)
         rows, y = checked
         check_classification_targets(y)
-        self.classes_ = unique_labels(y) if self.classes is None else _array(self.classes)
+        self.classes_ = unique_labels(y) if self.classes is None else class_array(self.classes)
         if len(self.classes_) < 2:
             raise InputError(f"the target has one class only ({self.classes_[0]!r}); there is nothing to learn.")
         numbers = {label: i for i, label in enumerate(self.classes_.tolist())}
@@ -293,9 +308,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
     def _agreement_event(self) -> tuple[Event, ...]:
         return (LaplaceEvent(self.agreement_epsilon),) if self.agreement_epsilon else ()
 
-    def _train_teachers(
-        self, rows: np.ndarray, labels: np.ndarray, present: np.ndarray, dealt: Shards, seed: int, first: int = 0
-    ) -> Any:
+    def _train_teachers(self, held: SeatedRows, dealt: Shards, seed: int, first: int = 0) -> Any:
         """Touches private data: everything that it returns is private. Those of these shards, of which `first` is the first's number."""
         if self.estimator == "network":
             import jax
@@ -303,11 +316,11 @@ class PATEClassifier(ClassifierMixin, Estimator):
             from understudy.learn.ensemble import Ensemble
 
             ensemble = Ensemble(dealt.teachers, classes=self._columns)
-            return ensemble.fit(rows, labels, dealt, jax.random.key(seed), present=present, first=first)
+            return ensemble.fit(held.rows, held.labels, dealt, jax.random.key(seed), present=held.present, first=first)
         from understudy.learn.sklearn_teachers import SklearnTeachers, make_teacher
 
         return SklearnTeachers(make_teacher(self.estimator), range(self._columns), jobs=self.n_jobs).fit(
-            rows, labels, dealt, seed=seed, present=present, first=first
+            held.rows, held.labels, dealt, seed=seed, present=held.present, first=first
         )
 
     def _check_together(self, owner: Person | None, budget: Budget | None) -> None:
@@ -325,9 +338,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
 
     def _ask_together(
         self,
-        rows: np.ndarray,
-        labels: np.ndarray,
-        present: np.ndarray,
+        held: SeatedRows,
         dealt: Shards,
         queries: np.ndarray,
         voting: Round,
@@ -338,7 +349,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
         """Touches private data: the votes, and the answers, which the first process alone draws, once, and which are safe to publish."""
 
         def ask(first: int, some: Shards) -> np.ndarray:
-            return self._train_teachers(rows, labels, present, some, seed, first).votes(queries)
+            return self._train_teachers(held, some, seed, first).votes(queries)
 
         identity = {"teachers": self.teachers, "aggregator": self.aggregator, "threshold": self.threshold}
         identity |= {
@@ -347,7 +358,7 @@ class PATEClassifier(ClassifierMixin, Estimator):
             "seed": seed,
             "estimator": repr(self.estimator),
         }
-        private = (rows, labels, present, dealt.index, queries)
+        private = (held.rows, held.labels, held.present, dealt.index, queries)
         return together.asked(identity, private, dealt, ask, lambda votes: voting.answer(votes, budget), budget)
 
     def _ask(
@@ -426,82 +437,6 @@ class PATEClassifier(ClassifierMixin, Estimator):
                 UnderstudyWarning,
                 stacklevel=3,
             )
-
-    def _teach(self, rows: np.ndarray, labels: np.ndarray, unlabelled: np.ndarray | None, seed: int) -> None:
-        """The student, from what may be published."""
-        self.labelled_rows_, self.labels_, self.unlabelled_rows_, self.student_seed_ = rows, labels, unlabelled, seed
-        self.student_ = train_student(make_student(self.student, seed), rows, labels, unlabelled)
-
-    # ---- use -----------------------------------------------------------------------------------------------
-
-    def predict(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "student_")
-        return self.classes_[np.asarray(self.student_.predict(self._rows(X)), dtype=int)]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "student_")
-        rows = self._rows(X)
-        result = np.zeros((len(rows), len(self.classes_)))
-        result[:, np.asarray(self.student_.classes_, dtype=int)] = self.student_.predict_proba(rows)
-        return result
-
-    def _rows(self, X: Any) -> np.ndarray:
-        if self.described_ is None:
-            checked: Any = validate_data(self, X, dtype="numeric", reset=False)
-            return checked
-        return self.encoder_.encode(as_frame(X))
-
-    def _contents(self) -> Bundle:
-        """The public rows, their private labels and the student's name: loading trains the student again."""
-        if not isinstance(self._settings()["student"], str):
-            raise InputError(f"only named students can be saved without a pickle: {', '.join(NAMES)}.")
-        arrays = {"rows": self.labelled_rows_, "labels": self.labels_}
-        if self.unlabelled_rows_ is not None:
-            arrays["unlabelled"] = self.unlabelled_rows_
-        names = getattr(self, "feature_names_in_", None)
-        facts = {
-            "classes": self.classes_.tolist(),
-            "seed": self.student_seed_,
-            "features": None if names is None else list(names),
-        }
-        parameters = {"settings": self._settings(), "facts": facts}
-        return Bundle("classifier", self.method, parameters, arrays, self.certificate_, self.described_)
-
-    def _settings(self) -> dict[str, Any]:
-        """Those that a classifier which is loaded again needs or shows; the others may be objects."""
-        student = "logistic" if self.student is None else self.student
-        return {"teachers": self.teachers, "aggregator": self.aggregator, "student": student}
-
-    def _restore(self, bundle: Bundle) -> None:
-        facts, arrays = bundle.parameters["facts"], bundle.arrays
-        self.schema = self.described_ = bundle.schema
-        self.classes_ = _array(facts["classes"])
-        if self.classes_.ndim != 1 or len(set(facts["classes"])) != len(self.classes_):
-            raise InputError(
-                "the classes of the release are no list of names, each once: it is damaged. Copy it again."
-            )
-        width = None
-        if bundle.schema is not None:
-            self.encoder_ = Encoder(bundle.schema.features)
-            width = self.encoder_.width
-        rows = fitting(arrays, "rows", None, width)
-        labels = fitting(arrays, "labels", len(rows), least=0)
-        if not np.issubdtype(labels.dtype, np.integer) or labels.max() >= len(self.classes_):
-            raise InputError("the labels of the release are not numbers of its classes: it is damaged. Copy it again.")
-        more = fitting(arrays, "unlabelled", None, rows.shape[1]) if "unlabelled" in arrays else None
-        whole(0).check("seed", facts["seed"])
-        self.n_features_in_ = rows.shape[1]
-        if bundle.schema is not None:
-            self.n_features_in_ = len(bundle.schema.features)
-        elif facts["features"] is not None:
-            setattr(self, "feature_names_in_", np.asarray(facts["features"], dtype=object))  # noqa: B010
-        self._teach(rows, labels, more, facts["seed"])
-
-
-def _array(labels: Sequence[Any]) -> np.ndarray:
-    """Classes as an array; numbers beside words stay what they are."""
-    mixed = len({isinstance(label, str) for label in labels}) > 1
-    return np.array(list(labels), dtype=object) if mixed else np.asarray(list(labels))
 
 
 def _refuse_pipeline() -> None:

@@ -25,10 +25,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Array
 
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 from understudy.images import BLANK, ImageDataset, check_form
 from understudy.images.basis import dct_basis
-from understudy.images.dataset import check_labels, even_labels
+from understudy.images.dataset import check_images, check_labels, even_labels
 from understudy.learn.adversarial import (
     Design,
     Generator,
@@ -40,7 +40,6 @@ from understudy.learn.adversarial import (
     start_learner,
     start_network,
 )
-from understudy.learn.checkpoints import Workspace
 from understudy.learn.discriminators import Picture
 from understudy.learn.networks import MLP
 from understudy.learn.picture_networks import DeconvGenerator, DenseGenerator, LabelledMLP, Shape, low_passed
@@ -51,7 +50,7 @@ from understudy.methods.warmstart import image_moments_release
 from understudy.privacy import Budget
 from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
-from understudy.release.driver import Progress, Run, train
+from understudy.release.driver import Progress, Run, closed_after, train
 from understudy.release.estimator import Estimator
 from understudy.release.generator import Learnt
 from understudy.release.intake import Intake
@@ -277,27 +276,18 @@ class AdversarialPictures(Estimator):
         given at every checkpoint: ten images of each class, as the generator paints them by then.
         """
         self._check_settings()
-        if not isinstance(data, ImageDataset):
-            raise InputError(
-                "`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes."
-            )
+        check_images(data)
         self._check_rows(len(data))
         self._form(data)
         paying = self._budget(budget, len(data))
-        files = None if workspace is None else self._workspace(data, workspace, resume)
+        said = {"images": len(data), "classes": list(data.classes)}
+        files = None if workspace is None else self._kept_in(workspace, resume, data.digest(), said)
         run = Run(files, progress, checkpoint_seconds, shown=None if shown is None else self._showing(data, shown))
         present = data.labels != BLANK
-        try:
+        with closed_after(files):
             # Images are rows of a table without columns: present, paid for and dealt alike.
             rows = Intake(pd.DataFrame(index=range(int(present.sum()))), present, None, None, self._seed(), paying, run)
             learnt = self.learn(rows, data)
-        except (InputError, BudgetExceeded):
-            if files is not None and files.untouched:
-                files.remove()  # refused before the first draw: there is no run to resume
-            raise
-        finally:
-            if files is not None:
-                files.close()
         self.interrupted_ = run.stopped
         self._ready(learnt.model, learnt.facts)
         facts = {**learnt.facts, "images": len(data)}
@@ -366,13 +356,6 @@ class AdversarialPictures(Estimator):
         said = rows.run.prelude("moments", rows.budget, draw)
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
         return form.mixture(*(part.reshape(shape) for part, shape in zip(np.split(said, ends), shapes, strict=True)))
-
-    def _workspace(self, data: ImageDataset, path: str | Path, resume: bool) -> Workspace:
-        """Touches private data: a keyed digest of the images tells whether a run is resumed on the same ones."""
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
-        identity = {**self._settings(), "method": self.method, "images": len(data), "classes": list(data.classes)}
-        return Workspace(path, identity, data.digest(), resume=resume)
 
     def _ready(self, model: PictureModel, facts: dict[str, Any]) -> None:
         self.model_, self.facts_ = model, facts

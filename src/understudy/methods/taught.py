@@ -15,9 +15,10 @@ import numpy as np
 import pandas as pd
 
 from understudy.errors import InputError
-from understudy.methods.classify_table import Request, about, check_classes, said_classes
+from understudy.methods.classes import check_classes, said_classes
 from understudy.methods.moments.generator import MomentsGenerator
 from understudy.methods.pate import PATEClassifier
+from understudy.methods.request import Request, about
 from understudy.methods.students import NAMES, make_student, train_student
 from understudy.privacy.units import PERSON
 from understudy.release.bundle import check_target

@@ -14,13 +14,12 @@ import numpy as np
 import sklearn
 
 from understudy._version import __version__
-from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.blocks import AskBlock, VoteBlocks
 from understudy.learn.checkpoints import Workspace
 from understudy.learn.partition import Shards
 from understudy.learn.processes import ALONE, Processes
 from understudy.privacy import Budget
-from understudy.release.driver import Run
+from understudy.release.driver import Run, closed_after
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,8 @@ class Together:
             yield Run()
             return
         files = Workspace(self.folder, identity, np.frombuffer(private, np.uint8), resume=self.begun)
-        try:
+        with closed_after(files):
             yield Run(files)
-        except (InputError, BudgetExceeded):
-            if files.untouched:
-                files.remove()  # refused before the draw: there is no run to go on with
-            raise
-        finally:
-            files.close()
 
     def asked(
         self,

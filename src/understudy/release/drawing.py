@@ -117,8 +117,9 @@ class DrawsRows(Estimator):
     ) -> Drawn:
         """Write `n` synthetic rows to a table file, however many they are; says how many had to be drawn for it.
 
-        With `partitions` they go into a new folder of up to so many Parquet files: the same rows however many there are. Of a release whose rows stand in an order `n` is a number of persons; with `child` who they are goes into the one file
-        and their rows into the other.
+        With `partitions` they go into a new folder of up to so many Parquet files: the same rows however many there are. Of a
+        release whose rows stand in an order `n` is a number of persons; with `child` who they are goes into the one file and
+        their rows into the other.
         """
         if (visits := self.visits_) is not None:
             if partitions is not None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from understudy.errors import BudgetExceeded, InputError
 from understudy.learn.checkpoints import Workspace
 from understudy.privacy import Budget, Event
 from understudy.privacy.events import from_json, to_json
@@ -87,6 +88,20 @@ class Run:
         if replayed:
             skip(array)
         return array
+
+
+@contextmanager
+def closed_after(files: Workspace | None) -> Generator[None]:
+    """The files of a run, closed at its end. Refused before its first draw it leaves none: there is no run to resume."""
+    try:
+        yield
+    except (InputError, BudgetExceeded):
+        if files is not None and files.untouched:
+            files.remove()
+        raise
+    finally:
+        if files is not None:
+            files.close()
 
 
 def train(trainer: Trainer, run: Run) -> tuple[Any, list[dict[str, Any]]]:

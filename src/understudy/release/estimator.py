@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from understudy.errors import InputError, UnderstudyWarning
+from understudy.learn.checkpoints import Workspace
 from understudy.privacy import Budget, Certificate, Sanitised
 from understudy.privacy.units import PERSON, require_same_unit
 from understudy.release.bundle import Bundle, check_target, write_bundle
@@ -129,6 +130,15 @@ class Estimator(BaseEstimator):
     def _seed(self) -> int:
         """Public randomness from `random_state`; never that of the noise."""
         return int(np.random.SeedSequence(self.random_state).generate_state(1)[0] >> 1)
+
+    def _kept_in(self, path: str | Path, resume: bool, private: np.ndarray, said: Mapping[str, Any]) -> Workspace:
+        """Touches private data (`private`): its keyed digest tells whether a run is resumed on the same records.
+
+        `said` is public, and must be the same too, as the settings must.
+        """
+        if self.random_state is None:
+            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
+        return Workspace(path, {**self._settings(), "method": self.method, **said}, private, resume=resume)
 
     def _certify(
         self,

@@ -6,8 +6,8 @@ method fixes its noise from what is left of the budget and charges before it dra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 
 from understudy.engines import RowSource, open_source
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 from understudy.learn.checkpoints import Workspace
 from understudy.privacy import Budget, Sanitised
 from understudy.privacy.units import PERSON
 from understudy.release.drawing import DrawsRows
-from understudy.release.driver import Progress, Run
+from understudy.release.driver import Progress, Run, closed_after
 from understudy.release.intake import Intake, check_persons, check_table, take_in, with_labels, with_number
 from understudy.release.out_of_core import intake_of, remembered, take_source
 from understudy.release.person_rows import without_rows
@@ -152,21 +152,12 @@ class TableGenerator(DrawsRows):
         owner = self.in_order(self.whose(schema, person, rows_per_person), order, constant, linked=parent is not None)
         _refuse_with_order(owner, parent is not None, check, (*(() if schema is None else schema.rules), *said))
         if ledger is not None or dataset is not None:
-            if budget is not None:
-                raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
-            place = None if workspace is None else Path(workspace)
-            purpose = f"{self.method} fit"
-            with spending_of(
-                self, purpose=purpose, ledger=ledger, dataset=dataset, workspace=place, resume=resume,
-                unit="row" if owner is None else PERSON,
-            ) as booked:  # fmt: skip
-                self.fit(
-                    frame, target, schema, budget=booked.budget, workspace=workspace, resume=resume, progress=progress,
+            with self._booked(ledger, dataset, budget, workspace, resume, owner) as paying:
+                return self.fit(
+                    frame, target, schema, budget=paying, workspace=workspace, resume=resume, progress=progress,
                     checkpoint_seconds=checkpoint_seconds, typed=typed, strict=strict, rules=said, person=person,
                     rows_per_person=rows_per_person, order=order, constant=constant, parent=parent,
                 )  # fmt: skip
-                booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
-            return self
         if resume and not self.resumable:
             raise InputError(
                 f"method {self.method!r} keeps no checkpoints, its fit takes seconds: run it again without resume."
@@ -194,20 +185,29 @@ class TableGenerator(DrawsRows):
         paying = self._budget(budget, size)
         files = self._workspace(table, declared, workspace, resume, said, owner, persons) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
-        try:
+        with closed_after(files):
             rows = Intake(
                 table, present, declared, goal, seed, paying, run, typed=typed, persons=persons, visits=visits
             )
             taken = rows if self.buys_coordinates else take_in(rows, share if self.private else 0.0)
             self.fit_intake(taken, check, book)
-        except (InputError, BudgetExceeded):
-            if files is not None and files.untouched:
-                files.remove()  # refused before the first draw: there is no run to resume
-            raise
-        finally:
-            if files is not None:
-                files.close()
         return self
+
+    @contextmanager
+    def _booked(
+        self, ledger: str | None, dataset: str | None, budget: Budget | None, workspace: str | Path | None, resume: bool,
+        owner: Person | None,
+    ) -> Generator[Budget]:  # fmt: skip
+        """The budget of a fit that a ledger is charged for; the ledger gets its certificate once it is fitted."""
+        if budget is not None:
+            raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
+        place = None if workspace is None else Path(workspace)
+        with spending_of(
+            self, purpose=f"{self.method} fit", ledger=ledger, dataset=dataset, workspace=place, resume=resume,
+            unit="row" if owner is None else PERSON,
+        ) as run:  # fmt: skip
+            yield run.budget
+            run.certificate, run.interrupted = self.certificate_, self.interrupted_
 
     def _source(self, table: Any) -> RowSource | None:
         """A table that is not in memory; None for one that is."""
@@ -241,28 +241,11 @@ class TableGenerator(DrawsRows):
                         f"{what} and a table that is read in batches do not go together yet. Nothing was spent. Leave it out, or "
                         "learn from rows in memory: a frame, or one file without --out-of-core."
                     )
-            return self._pay_source(
-                source, target, schema, owner, ledger, dataset, budget, workspace, resume, run, typed, rules
-            )
-
-    def _pay_source(
-        self, source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, ledger: str | None,
-        dataset: str | None, budget: Budget | None, workspace: str | Path | None, resume: bool, run: Run, typed: bool,
-        rules: Sequence[Rule],
-    ) -> Self:  # fmt: skip
-        """Touches private data: with a ledger, or with a budget."""
-        if ledger is not None or dataset is not None:
-            if budget is not None:
-                raise InputError("`budget` and `ledger` are two ways to pay: give one of them.")
-            place = None if workspace is None else Path(workspace)
-            with spending_of(
-                self, purpose=f"{self.method} fit", ledger=ledger, dataset=dataset, workspace=place, resume=resume,
-                unit="row" if owner is None else PERSON,
-            ) as booked:  # fmt: skip
-                self._learn_source(source, target, schema, owner, booked.budget, workspace, resume, run, typed, rules)
-                booked.certificate, booked.interrupted = self.certificate_, self.interrupted_
-            return self
-        return self._learn_source(source, target, schema, owner, budget, workspace, resume, run, typed, rules)
+            with ExitStack() as opened:
+                if ledger is not None or dataset is not None:
+                    booked = self._booked(ledger, dataset, budget, workspace, resume, owner)
+                    budget = opened.enter_context(booked)
+                return self._learn_source(source, target, schema, owner, budget, workspace, resume, run, typed, rules)
 
     def _learn_source(
         self, source: RowSource, target: str | None, schema: Schema | None, owner: Person | None, budget: Budget | None,
@@ -278,26 +261,14 @@ class TableGenerator(DrawsRows):
             paying = self._budget(budget, size)
             intake = intake_of(rows, persons, declared, goal, seed, paying, run, typed=typed)
             if workspace is not None:
-                files = self._source_workspace(taken, declared, workspace, resume, owner, rules)
+                # What a source says of itself tells whether a run is resumed on the same table.
+                private = np.frombuffer(taken.identity.encode(), dtype=np.uint8)
+                files = self._kept_in(workspace, resume, private, _said(taken.rows, declared, owner, rules))
                 opened.callback(files.close)
                 rows.remember, log = remembered(files)
                 opened.callback(log.close)
                 opened.enter_context(logged(paying, files.prelude))
             return self.fit_intake(intake, book=rows.book)
-
-    def _source_workspace(
-        self, source: RowSource, declared: Schema | None, path: str | Path, resume: bool, owner: Person | None,
-        rules: Sequence[Rule],
-    ) -> Workspace:  # fmt: skip
-        """What a source says of itself tells whether a run is resumed on the same table."""
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
-        said = {} if declared is None else declared.to_dict()
-        said |= {} if owner is None else {"person": owner.to_dict()}
-        said |= {"rules": [str(rule) for rule in rules]} if rules else {}
-        identity = {**self._settings(), "method": self.method, "rows": source.rows, **said}
-        digest = np.frombuffer(source.identity.encode(), dtype=np.uint8)
-        return Workspace(path, identity, digest, resume=resume)
 
     def fit_intake(self, rows: Intake, check: HeldOutCheck | None = None, book: RuledTable | None = None) -> Self:
         """Touches private data (`rows`, taken in already): learn, and certify what its budget was charged.
@@ -325,13 +296,7 @@ class TableGenerator(DrawsRows):
             learnt = learnt._replace(facts={**learnt.facts, "visits": rows.visits.to_dict()})
             schema = without_rows(replace(schema, columns=rows.visits.written(self.coordinates_)))
         self._ready(learnt.model, learnt.facts, schema)
-        facts = {**learnt.facts, **sizes, "schema_estimated": rows.estimated}
-        if self.rules_ is not None:
-            facts["rules"] = self.rules_.facts()
-        if self.coordinates_ is not None and self.coordinates_.empty:
-            facts["not_learnt"] = self.coordinates_.empty
-        if learnt.verdict is not None:
-            facts["verdict"] = learnt.verdict.to_dict()
+        facts = {**learnt.facts, **sizes, **self._found(rows, learnt)}
         if check is not None:
             synthetic = drawing.draw(CHECK_ROWS, {}, rows.rng(31))
             if self.rules_ is not None:
@@ -340,21 +305,25 @@ class TableGenerator(DrawsRows):
         if learnt.unprotected is not None:
             self._certify_unprotected(self.kind, facts, learnt.unprotected)
         else:
+            said = [rows.assumed_public]
+            said += [] if self.rules_ is None else ["the rules, which the owner stated"]
+            said += [] if rows.visits is None else [rows.visits.assumed_public]
             self._certify(
-                learnt.budget or rows.budget,
-                self.kind,
-                facts,
-                [
-                    rows.assumed_public,
-                    *(["the rules, which the owner stated"] if self.rules_ is not None else []),
-                    *([] if rows.visits is None else [rows.visits.assumed_public]),
-                ],
-                sanitised=learnt.sanitised,
-                unsafe=learnt.unsafe,
-                schema=declared,
-                unit="row" if rows.persons is None else PERSON,
-            )
+                learnt.budget or rows.budget, self.kind, facts, said, sanitised=learnt.sanitised, unsafe=learnt.unsafe,
+                schema=declared, unit="row" if rows.persons is None else PERSON,
+            )  # fmt: skip
         return self
+
+    def _found(self, rows: Intake, learnt: Learnt) -> dict[str, Any]:
+        """Public: what a certificate says of any method's release."""
+        found: dict[str, Any] = {"schema_estimated": rows.estimated}
+        if self.rules_ is not None:
+            found["rules"] = self.rules_.facts()
+        if self.coordinates_ is not None and self.coordinates_.empty:
+            found["not_learnt"] = self.coordinates_.empty
+        if learnt.verdict is not None:
+            found["verdict"] = learnt.verdict.to_dict()
+        return found
 
     def _with_rows(
         self, frame: Table, target: str | None, schema: Schema | None, owner: Person, budget: Budget | None, kept: Any
@@ -404,11 +373,9 @@ class TableGenerator(DrawsRows):
         owner: Person | None = None,
         persons: Persons | None = None,
     ) -> Workspace | None:
-        """Touches private data: a keyed digest of the rows tells whether a run is resumed on the same table."""
+        """Touches private data: the rows go into a keyed digest."""
         if path is None:
             return None
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
         hashing: Any = pd.util  # pyright: ignore[reportAttributeAccessIssue]
         if (
             declared is not None and not declared.missing()
@@ -417,11 +384,14 @@ class TableGenerator(DrawsRows):
         digest = hashing.hash_pandas_object(table, index=False).to_numpy()
         if persons is not None:  # whose each row is, too
             digest = np.concatenate([digest, persons.person_keys[persons.owner]])
-        said = {} if declared is None else declared.to_dict()
-        said |= {"rules": [str(rule) for rule in rules]} if rules else {}
-        said |= {} if owner is None else {"person": owner.to_dict()}
-        identity = {**self._settings(), "method": self.method, "rows": len(table), **said}
-        return Workspace(path, identity, digest, resume=resume)
+        return self._kept_in(path, resume, digest, _said(len(table), declared, owner, rules))
+
+
+def _said(rows: int, declared: Schema | None, owner: Person | None, rules: Sequence[Rule]) -> dict[str, Any]:
+    """Public: what must be the same where a run is resumed."""
+    said = {"rows": rows, **({} if declared is None else declared.to_dict())}
+    said |= {} if owner is None else {"person": owner.to_dict()}
+    return said | ({"rules": [str(rule) for rule in rules]} if rules else {})
 
 
 def _refuse_with_order(owner: Person | None, linked: bool, check: HeldOutCheck | None, rules: Sequence[Rule]) -> None:

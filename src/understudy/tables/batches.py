@@ -10,7 +10,7 @@ A look may say by name what it `makes` of a batch that later looks ask for too, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
@@ -97,6 +97,14 @@ class HeldRows:
     def forget(self, *names: Hashable) -> None:
         for name in names:
             self.batch.kept.pop(name, None)
+
+
+def summed(sums: Iterable[Any]) -> Any:
+    """The sum of them all, each let go of once it is added; None where there is none."""
+    total = None
+    for number, one in enumerate(sums):
+        total = one if number == 0 else added(total, one)
+    return total
 
 
 def added(one: Any, other: Any) -> Any:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from understudy.errors import BudgetExceeded, InputError
+from understudy.errors import InputError
 from understudy.images import BLANK, ImageDataset
 from understudy.learn.checkpoints import Workspace
 from understudy.learn.krr import KernelRidge, one_hot
@@ -25,7 +25,7 @@ from understudy.privacy import Budget, Certificate
 from understudy.privacy.units import PERSON
 from understudy.release.arrays import fitting
 from understudy.release.bundle import Bundle
-from understudy.release.driver import Run
+from understudy.release.driver import Run, closed_after
 from understudy.release.estimator import Estimator
 from understudy.release.intake import Intake, check_persons, check_table, take_in, with_classes
 from understudy.release.person_rows import without_rows
@@ -161,23 +161,13 @@ class Distiller(Estimator):
             )
         paying = self._budget(budget, len(data) if owner is None else count_persons(as_frame(data), owner))
         files = None if workspace is None else self._workspace(data, target, public, owner, workspace, resume)
-        try:
-            with nullcontext() if files is None else logged(paying, files.prelude):
-                return self._fit(data, target, public, owner, paying, progress, typed, strict)
-        except (InputError, BudgetExceeded):
-            if files is not None and files.untouched:
-                files.remove()  # refused before the first draw: there is no run to resume
-            raise
-        finally:
-            if files is not None:
-                files.close()
+        with closed_after(files), nullcontext() if files is None else logged(paying, files.prelude):
+            return self._fit(data, target, public, owner, paying, progress, typed, strict)
 
     def _workspace(
         self, data: Any, target: str | None, schema: Schema | None, owner: Person | None, path: str | Path, resume: bool
     ) -> Workspace:
-        """Touches private data: a keyed digest of the records tells whether a run is resumed on the same ones."""
-        if self.random_state is None:
-            raise InputError("a run with a workspace needs a `random_state`: resumed without, it would be another.")
+        """Touches private data: the records go into a keyed digest."""
         if isinstance(data, ImageDataset):
             digest = data.digest()
         else:
@@ -186,8 +176,7 @@ class Distiller(Estimator):
             digest = np.frombuffer(hashlib.sha256(rows).digest(), dtype=np.uint8)
         said = {} if schema is None else schema.to_dict()
         said |= {} if owner is None else {"person": owner.to_dict()}
-        identity = {**self._settings(), "method": self.method, "records": len(data), "target": target, **said}
-        return Workspace(path, identity, digest, resume=resume)
+        return self._kept_in(path, resume, digest, {"records": len(data), "target": target, **said})
 
     def _fit(
         self,

@@ -14,7 +14,7 @@ import numpy as np
 from understudy.errors import InputError
 from understudy.images import ImageDataset, check_form
 from understudy.images.basis import dct_basis
-from understudy.images.dataset import check_labels, even_labels
+from understudy.images.dataset import check_images, check_labels, even_labels
 from understudy.images.edges import EdgeMap
 from understudy.images.straighten import straighten
 from understudy.methods.image_moments.edge_look import EdgeMoments, EdgePlan, edge_look
@@ -85,10 +85,7 @@ class ImageMoments(Estimator):
     ) -> Self:
         """Touches private data (`data`): all looks. What is left of `budget`, or of one of its own, pays for them."""
         self._check_settings()
-        if not isinstance(data, ImageDataset):
-            raise InputError(
-                "`data` must be an `understudy.images.ImageDataset`: bytes, labels and the names of classes."
-            )
+        check_images(data)
         tell = (lambda done, total: None) if progress is None else progress
         paying = self._budget(budget, len(data))
         low, high = self.bases(data.shape)

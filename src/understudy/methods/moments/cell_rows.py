@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -23,17 +22,24 @@ from understudy.tables.coordinates import (
 from understudy.tables.io import column_of
 
 _Made = TypeVar("_Made")
-CODES = "codes"
-"""The name by which the codes of a batch, and its classes, are kept from one look to the next."""
+CELLS, CODES = "cells", "codes"
+"""The names by which the cells of a batch, and its codes, are kept from one look to the next, each with the classes."""
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Private: the rows of one batch, cells x columns of a model, with their classes."""
+    """Private: the rows of one batch, cells x columns of a model, with their classes. A look at codes alone reads no cells."""
 
     batch: Batch
-    cells: np.ndarray
-    classes: np.ndarray
+    goal: Target
+
+    @property
+    def cells(self) -> np.ndarray:
+        return self.keep(CELLS, self._read)[0]
+
+    @property
+    def classes(self) -> np.ndarray:
+        return self.keep(CELLS, self._read)[1]
 
     @property
     def weights(self) -> np.ndarray | None:
@@ -49,32 +55,8 @@ class Cells:
 
     def coded(self, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
         """The codes (rows x columns) of the cells, and the class of each row."""
-        return self.keep(CODES, lambda: (bins.encode(self.cells), self.classes))
-
-
-class ReadCells(Cells):
-    """Private: the same, read from the rows when they are asked for. A look at codes alone needs no cells."""
-
-    def __init__(self, batch: Batch, goal: Target) -> None:
-        object.__setattr__(self, "batch", batch)
-        object.__setattr__(self, "goal", goal)
-        self.goal: Target
-
-    @cached_property
-    def _both(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.keep("cells", self._read)
-
-    @property
-    def cells(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._both[0]
-
-    @property
-    def classes(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._both[1]
-
-    def coded(self, bins: Bins) -> tuple[np.ndarray, np.ndarray]:
-        if "cells" in self.batch.kept:
-            return super().coded(bins)
+        if CELLS in self.batch.kept:
+            return self.keep(CODES, lambda: (bins.encode(self.cells), self.classes))
         return self.keep(CODES, lambda: self._coded(bins))
 
     def _read(self) -> tuple[np.ndarray, np.ndarray]:
@@ -130,7 +112,7 @@ class InCells:
         return self.needs
 
     def __call__(self, batch: Batch) -> Any:
-        return self.look(ReadCells(batch, self.goal))
+        return self.look(Cells(batch, self.goal))
 
 
 def all_cells(batch: Batch, coordinates: Coordinates) -> np.ndarray:

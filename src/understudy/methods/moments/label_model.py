@@ -262,14 +262,14 @@ def _regress(
         top = logits.max(axis=0)
         total = np.log(np.exp(logits - top).sum(axis=0)) + top
         value = float(total.sum(dtype=np.float64) - (given * effects).sum(dtype=np.float64))
-        slope = np.empty(shape, np.float32)
-        slope[:, :-1] = _times(across, np.exp(logits[:-1] - total).T)
-        slope[:, -1] = everyone - slope[:, :-1].sum(axis=1)
-        slope -= given
+        gradient = np.empty(shape, np.float32)
+        gradient[:, :-1] = _times(across, np.exp(logits[:-1] - total).T)
+        gradient[:, -1] = everyone - gradient[:, :-1].sum(axis=1)
+        gradient -= given
         penalty = flat.reshape(shape).copy()
         penalty[-1] = 0.0
         value += ridge / 2 * float((penalty**2).sum())
-        return value / len(codes), ((slope + ridge * penalty) / len(codes)).astype(np.float64).ravel()
+        return value / len(codes), ((gradient + ridge * penalty) / len(codes)).astype(np.float64).ravel()
 
     with threadpool_limits(1):  # each product takes milliseconds; threads would wait for one another
         found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})

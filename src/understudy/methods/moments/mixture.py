@@ -181,9 +181,9 @@ def _along_forward(chances: Array, tables: Array) -> tuple[Array, Array]:
     return jnp.sum(product * chances, axis=1), product
 
 
-def _along_backward(product: Array, slope: Array) -> tuple[Array, None]:
-    # The slope of x' T x is 2 T x, and T x is there already: half the work of the general rule.
-    return 2 * jnp.einsum("cdk,ck->dk", product, slope), None
+def _along_backward(product: Array, gradient: Array) -> tuple[Array, None]:
+    # The gradient of x' T x is 2 T x, and T x is there already: half the work of the general rule.
+    return 2 * jnp.einsum("cdk,ck->dk", product, gradient), None
 
 
 _along.defvjp(_along_forward, _along_backward)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any, cast
 
 import numpy as np
@@ -233,10 +232,3 @@ def lookup(
 def holds(found: np.ndarray) -> np.ndarray:
     """The rows that do not break a rule: it is true there, or nothing can be said."""
     return ~(found == 0)
-
-
-def all_hold(statements: list[Statement], values: Values, sorts: Sorts) -> np.ndarray:
-    """The rows that break none of these."""
-    return reduce(
-        np.logical_and, (holds(truth(s, values, sorts)) for s in statements), np.ones(_length(values), dtype=bool)
-    )
