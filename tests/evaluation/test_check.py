@@ -159,3 +159,12 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert low <= found["check"]["auroc"] <= high
     assert Certificate.load(found["certificate"]).verify() <= 3
     assert "held-out rows" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_a_check_outside_the_fits_budget_is_refused(tmp_path: Path) -> None:
+    """The certificate, or the ledger, would not know of it."""
+    learnt, held = hold_out(patients(400), "grade", 0.2, ONE_LOOK)
+    check = Check(*held, Budget(1.0, 1e-5), 0.2)
+    for paying in ({}, {"ledger": str(tmp_path / "ledger.db"), "dataset": "ward"}):
+        with pytest.raises(InputError, match="the same one as `budget`"):
+            ONE_LOOK.fit(learnt, "grade", SCHEMA, check=check, **paying)

@@ -131,8 +131,8 @@ class TableGenerator(DrawsRows):
         `budget` may hold earlier charges for the same data. A method that takes long keeps checkpoints in `workspace`,
         a folder named `*.private`; with `resume` the run in it goes on. Ctrl-C ends such a run after the current
         iteration and leaves a generator that may be released: all of it is paid for. `check` (see `understudy.evaluation.check`)
-        holds other rows, and is shown synthetic ones before the certificate is written. `rules` are public statements
-        about every row, beside those of the schema: every row that is drawn fulfils them.
+        holds other rows, and is shown synthetic ones before the certificate is written; it was made with the same `budget`.
+        `rules` are public statements about every row, beside those of the schema: every row that is drawn fulfils them.
         `person` names the column that says whose a row is, where a person has several: then the promise is for one person with
         all of their rows, of which at most `rows_per_person` are taken ("auto": chosen from a paid look). A schema may say both.
         `order` names the column by which a person's rows stand in time, `constant` those that stay the same: then whole persons
@@ -140,6 +140,8 @@ class TableGenerator(DrawsRows):
         their rows then.
         """
         self._check_settings()
+        if check is not None and budget is None:
+            raise InputError("`check` was paid for from a budget of its own: give the fit the same one as `budget`.")
         said = parse_rules(rules)
         if (source := self._source(frame)) is not None:
             return self._fit_source(
