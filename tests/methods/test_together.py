@@ -173,6 +173,23 @@ def test_labels_that_were_drawn_are_not_drawn_or_charged_again(place: Path) -> N
     assert len(held) == 1
 
 
+def test_labels_of_a_known_seed_do_not_go_on_as_if_they_were_private(place: Path) -> None:
+    """A certificate is marked by the noise of the run that made it; the labels may be of the run before."""
+
+    def in_the_way(done: int, of: int) -> None:
+        if done == of:
+            (place / "release").mkdir()
+            (place / "release" / "theirs.txt").write_text("not ours")
+
+    with pytest.raises(InputError):
+        classify(place, Together(place / "release.private", tell=in_the_way))
+    assert (place / "release.private" / "prelude.log").read_bytes()
+    (place / "release" / "theirs.txt").unlink()
+    (place / "release").rmdir()
+    with pytest.raises(InputError, match="of another run: `unsafe_noise_seed` was 7 there and is None now"):
+        classify(place, Together(place / "release.private"), unsafe_noise_seed=None)
+
+
 def test_a_run_does_not_go_on_with_another_table_or_other_settings(place: Path) -> None:
     def stop(done: int, of: int) -> None:
         if done == 3:
