@@ -312,6 +312,22 @@ def test_votes_are_for_the_owners_eyes_only_in_a_folder_that_was_there(tmp_path:
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
 
 
+def test_a_folder_of_somebody_else_is_not_taken_and_so_never_removed(place: Path) -> None:
+    folder = place / "release.votes.private"
+    folder.mkdir(mode=0o755)
+    (folder / "theirs.txt").write_text("not ours")
+    with pytest.raises(InputError, match=r"holds more than votes \(it has theirs.txt\)"):
+        classify(place, Together(place / "release.private"), ledger=True)
+    assert [file.name for file in folder.iterdir()] == ["theirs.txt"]
+    assert folder.stat().st_mode & 0o777 == 0o755
+    assert not (place / "release.private").exists()
+    assert Ledger(place / "ledger.db").spent("ward").epsilon == 0
+    (folder / "theirs.txt").unlink()
+    (folder / f".{'0' * 12}-{'0' * 32}-000.npy").write_bytes(b"what a killed process was about to write")
+    classify(place, Together(place / "release.private"), ledger=True)
+    assert not folder.exists()
+
+
 def test_processes_that_are_not_about_to_do_the_same_all_refuse(tmp_path: Path) -> None:
     def work(processes: InThreads) -> np.ndarray:
         run = b"one table" if processes.number != 2 else b"another table"
