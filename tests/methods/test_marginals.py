@@ -195,8 +195,7 @@ def test_no_score_moves_by_more_than_the_gate_is_told(method: str, monkeypatch: 
         scored.append([])
         small(method, steps=20).fit(rows, schema=schema)
     moved = [
-        (int(np.abs(one - other).max()), sensitivity)
-        for (one, sensitivity), (other, _) in zip(*scored, strict=True)
+        (int(np.abs(one - other).max()), sensitivity) for (one, sensitivity), (other, _) in zip(*scored, strict=True)
     ]
     assert len(moved) >= 3
     assert all(most <= sensitivity for most, sensitivity in moved)
