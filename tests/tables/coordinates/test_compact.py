@@ -91,7 +91,9 @@ def test_few_cells_stand_for_all_rows() -> None:
 def test_few_cells_are_counted_as_those_of_the_rows_are(grid: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row once, or by its parts of one; a cell that is missing too."""
     weights = None if grid == 1 else np.random.default_rng(2).integers(1, 13, ROWS)
-    frame = FRAME.assign(perhaps=FRAME["perhaps"].mask(FRAME["free"] > 1), word=FRAME["word"].cat.add_categories("west"))
+    frame = FRAME.assign(
+        perhaps=FRAME["perhaps"].mask(FRAME["free"] > 1), word=FRAME["word"].cat.add_categories("west")
+    )
     quick = {name: tally(column_of(frame, name), weights, grid) for name in frame}
     assert {name for name, one in quick.items() if one.missing} == {"hole", "gone", "perhaps"}
     monkeypatch.setattr(few, "_MANY_ROWS", ROWS + 1)
@@ -118,8 +120,10 @@ def test_a_cell_that_must_be_drawn_moves_no_draw_of_another_row(at_once: bool) -
     def codes(frame: pd.DataFrame) -> np.ndarray:
         drawn = chances()
         if at_once:
-            return np.stack([coded_column(frame[c.name], bins, place, drawn) for place, c in enumerate(columns)], 1)
-        return bins.encode(np.stack([read_column(frame[c.name], c, drawn) for c in columns], 1))
+            return np.stack(
+                [coded_column(column_of(frame, c.name), bins, place, drawn) for place, c in enumerate(columns)], 1
+            )
+        return bins.encode(np.stack([read_column(column_of(frame, c.name), c, drawn) for c in columns], 1))
 
     without = FRAME.copy()
     without.loc[3, ["word", "perhaps", "free"]] = None
@@ -140,7 +144,7 @@ def test_sorted_numbers_are_counted_as_others_are() -> None:
         expected = one.ordered("number", step).histogram(places)
         np.testing.assert_array_equal(expected, other.ordered("number", step).histogram(places))
         np.testing.assert_array_equal(expected, tally(numbers).ordered("number", step).histogram(places))
-    there = numbers[np.isfinite(numbers)].to_numpy()
+    there = np.asarray(numbers)[np.isfinite(numbers)]
     np.testing.assert_array_equal(
         number_readings(there), np.concatenate([number_readings(part) for part in np.array_split(there, 10)])
     )
