@@ -328,6 +328,16 @@ def test_a_folder_of_somebody_else_is_not_taken_and_so_never_removed(place: Path
     assert not folder.exists()
 
 
+def test_votes_of_another_run_in_the_same_folder_are_not_taken(tmp_path: Path) -> None:
+    """Dealt by another seed, a row may have been another teacher's: in votes of both runs it would count twice."""
+    blocks, asked = VoteBlocks(tmp_path / "all.private"), Asked()
+    for run, seed in ((b"one", 1), (b"another", 2), (b"one", 1)):
+        dealt = shards(120, 30, seed=seed)
+        said = blocks.votes(run, dealt, asked)
+        assert said[0].tolist() == [30, sum(int(dealt.index[first, 0]) for first, _ in blocks_of(30))]
+    assert len(asked.firsts) == 2 * len(blocks_of(30))
+
+
 def test_processes_that_are_not_about_to_do_the_same_all_refuse(tmp_path: Path) -> None:
     def work(processes: InThreads) -> np.ndarray:
         run = b"one table" if processes.number != 2 else b"another table"
