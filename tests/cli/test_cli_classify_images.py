@@ -15,8 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "images"))
 
 from small_images import bars  # pyright: ignore[reportMissingImports]
 
+from understudy import datasets
 from understudy.cli.app import main
-from understudy.images import write_folder, write_npz, write_parquet
+from understudy.images import ImageDataset, write_folder, write_npz, write_parquet
 from understudy.privacy import Ledger
 
 QUICK = ("--set", "batch=60", "--set", "epochs=2", "--set", "width=4", "--epsilon", "4")
@@ -79,6 +80,19 @@ def test_public_images_teach_and_their_classes_are_not_needed(
     code, _, err = run(capsys, *given, "--out", tmp_path / "again", "--resume")
     assert code == 2
     assert "keeps no checkpoints" in " ".join(err.split())
+
+
+def test_a_named_set_of_other_classes_may_be_public_too(
+    release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = bars(60, seed=1)
+    others = ImageDataset(others.images, np.arange(60) % 10, tuple("abcdefghij"))
+    monkeypatch.setattr(datasets, "load_images", lambda name, part: others)
+    quick = ("--set", "landmarks=20", "--set", "second_landmarks=20", "--set", "first_steps=3", "--set", "steps=3")
+    given = ("classify", release.parent / "set.npz", "--public", "mnist", "--epsilon", "4", *quick)
+    code, out, err = run(capsys, *given, "--out", tmp_path / "taught", "--json")
+    assert code == 0, err
+    assert json.loads(out)["classes"] == list(bars(3).classes)
 
 
 def test_a_single_picture_is_printed(release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

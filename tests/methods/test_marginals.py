@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from understudy import AIM, MST, load
 from understudy.errors import InputError
 from understudy.methods import aim
 from understudy.methods.marginals import CodedTable, MarginalGenerator
-from understudy.privacy import ZCDPEvent
+from understudy.privacy import PrepaidRho, ZCDPEvent
 from understudy.tables import Column, Schema, validate_frame
 
 SCHEMA = Schema(
@@ -165,6 +166,40 @@ def test_a_record_moves_a_score_by_no_more_than_its_sensitivity(grid: int) -> No
     for goal, least in ((expected, 0), (np.zeros(9), here.sensitivity)):
         moved = here.away(here.counts((0, 1)), goal) - there.away(there.counts((0, 1)), goal)
         assert least <= abs(moved) <= here.sensitivity
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_no_score_moves_by_more_than_the_gate_is_told(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs that are given the same answers; of the second table one row is blank."""
+    answers: list[Any] = []
+    scored: list[list[tuple[np.ndarray, int]]] = []
+
+    def again(draw: Callable[..., Any]) -> Callable[..., Any]:
+        def at_the_gate(paid: PrepaidRho, exact: Any, *how: Any) -> Any:
+            answer = draw(paid, exact, *how)
+            if draw.__name__ == "choose":
+                scored[-1].append((np.array(exact), how[1]))
+            if len(scored) == 1:
+                answers.append(answer)
+            return answers[paid.draws - 1]
+
+        return at_the_gate
+
+    for name in ("choose", "release"):
+        monkeypatch.setattr(PrepaidRho, name, again(getattr(PrepaidRho, name)))
+    schema = Schema(tuple(column for column in SCHEMA if column.name != "value"), "sick")
+    frame = table(300).drop(columns="value").astype(object)
+    without = frame.copy()
+    without.loc[7] = None
+    for rows in (frame, without):
+        scored.append([])
+        small(method, steps=20).fit(rows, schema=schema)
+    moved = [
+        (int(np.abs(one - other).max()), sensitivity) for (one, sensitivity), (other, _) in zip(*scored, strict=True)
+    ]
+    assert len(moved) >= 3
+    assert all(most <= sensitivity for most, sensitivity in moved)
+    assert any(most == sensitivity for most, sensitivity in moved)
 
 
 def test_one_column_alone_is_learnt_too() -> None:

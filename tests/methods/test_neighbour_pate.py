@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -115,6 +116,15 @@ def test_other_public_features_look_at_each_image_alone_and_are_finite() -> None
             bars(90), public, features=lambda images: images.mean(axis=(1, 2, 3)), budget=budget
         )
     assert not budget.events
+
+
+def test_numbers_too_large_for_the_features_are_not_warned_of() -> None:
+    """A warning would say that there is such a private image. In double precision a black one's number is beyond a single one."""
+    with jax.enable_x64(True), warnings.catch_warnings(action="error"):
+        seen = Sight(lambda images: 1 / (images.astype(np.float64).mean(axis=(1, 2, 3))[:, None] + 1e-200))(
+            np.zeros((2, 8, 8, 1), np.float32)
+        )
+    np.testing.assert_array_equal(seen, [[1e6], [1e6]])
 
 
 def test_what_is_released_predicts_the_same(tmp_path: Path) -> None:

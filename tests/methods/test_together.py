@@ -173,6 +173,23 @@ def test_labels_that_were_drawn_are_not_drawn_or_charged_again(place: Path) -> N
     assert len(held) == 1
 
 
+def test_labels_of_a_known_seed_do_not_go_on_as_if_they_were_private(place: Path) -> None:
+    """A certificate is marked by the noise of the run that made it; the labels may be of the run before."""
+
+    def in_the_way(done: int, of: int) -> None:
+        if done == of:
+            (place / "release").mkdir()
+            (place / "release" / "theirs.txt").write_text("not ours")
+
+    with pytest.raises(InputError):
+        classify(place, Together(place / "release.private", tell=in_the_way))
+    assert (place / "release.private" / "prelude.log").read_bytes()
+    (place / "release" / "theirs.txt").unlink()
+    (place / "release").rmdir()
+    with pytest.raises(InputError, match="of another run: `unsafe_noise_seed` was 7 there and is None now"):
+        classify(place, Together(place / "release.private"), unsafe_noise_seed=None)
+
+
 def test_a_run_does_not_go_on_with_another_table_or_other_settings(place: Path) -> None:
     def stop(done: int, of: int) -> None:
         if done == 3:
@@ -293,6 +310,32 @@ def test_votes_are_for_the_owners_eyes_only_in_a_folder_that_was_there(tmp_path:
     VoteBlocks(folder).votes(b"run", shards(120, 30, seed=1), Asked())
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+
+
+def test_a_folder_of_somebody_else_is_not_taken_and_so_never_removed(place: Path) -> None:
+    folder = place / "release.votes.private"
+    folder.mkdir(mode=0o755)
+    (folder / "theirs.txt").write_text("not ours")
+    with pytest.raises(InputError, match=r"holds more than votes \(it has theirs.txt\)"):
+        classify(place, Together(place / "release.private"), ledger=True)
+    assert [file.name for file in folder.iterdir()] == ["theirs.txt"]
+    assert folder.stat().st_mode & 0o777 == 0o755
+    assert not (place / "release.private").exists()
+    assert Ledger(place / "ledger.db").spent("ward").epsilon == 0
+    (folder / "theirs.txt").unlink()
+    (folder / f".{'0' * 12}-{'0' * 32}-000.npy").write_bytes(b"what a killed process was about to write")
+    classify(place, Together(place / "release.private"), ledger=True)
+    assert not folder.exists()
+
+
+def test_votes_of_another_run_in_the_same_folder_are_not_taken(tmp_path: Path) -> None:
+    """Dealt by another seed, a row may have been another teacher's: in votes of both runs it would count twice."""
+    blocks, asked = VoteBlocks(tmp_path / "all.private"), Asked()
+    for run, seed in ((b"one", 1), (b"another", 2), (b"one", 1)):
+        dealt = shards(120, 30, seed=seed)
+        said = blocks.votes(run, dealt, asked)
+        assert said[0].tolist() == [30, sum(int(dealt.index[first, 0]) for first, _ in blocks_of(30))]
+    assert len(asked.firsts) == 2 * len(blocks_of(30))
 
 
 def test_processes_that_are_not_about_to_do_the_same_all_refuse(tmp_path: Path) -> None:

@@ -102,10 +102,15 @@ def _public_images(method: str, public: Path | None, images: ImageDataset) -> Im
         return None
     if public is None:
         raise InputError(f"method {method!r} learns from public images: name them with --public, no labels needed.")
+    import numpy as np
+
     from understudy.images import ImageDataset
+    from understudy.images.unlabelled import is_blank
 
     found = _unlabelled(public, images.shape, images.classes)[1]
-    return ImageDataset(found.images, found.labels, images.classes, images.value_range)
+    # Its classes may be others, and more: nobody looks at them.
+    labels = np.where(is_blank(found), found.labels, 0)
+    return ImageDataset(found.images, labels, images.classes, images.value_range)
 
 
 def _tell(model: Any, out: Path, interrupted: bool, as_json: bool) -> None:

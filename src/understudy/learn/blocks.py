@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from understudy.learn.processes import ALONE, Processes
 
 # Enough for as many processes to have something to do; few enough teachers in one to keep a machine's cores busy.
 _MOST_BLOCKS, _FEWEST_TEACHERS = 64, 4
+# A file of votes, and what a killed process was about to write.
+_OURS = re.compile(r"(\.[0-9a-f]{12}-)?[0-9a-f]{32}-\d{3}\.npy")
 
 AskBlock = Callable[[int, Shards], Int[np.ndarray, "queries classes"]]
 """The votes of some teachers, trained for it: the number of the first of them, and their shards."""
@@ -50,6 +53,7 @@ class VoteBlocks:
         try:
             check_name(self.folder)
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._refuse_strangers()
             self.folder.chmod(0o700)  # it may have been there before
         except OSError as error:
             raise InputError(f"cannot make the folder {self.folder}: {error.strerror or error}.") from None
@@ -72,6 +76,14 @@ class VoteBlocks:
         # A process without a block does not know how many votes there are: the others tell it.
         shape = self.processes.gather(np.array(parts[0].shape if parts else (0, 0), np.int32)).max(axis=0)
         return self.processes.gather(sum(parts, start=np.zeros(shape, np.int32))).sum(axis=0, dtype=np.int32)
+
+    def _refuse_strangers(self) -> None:
+        """Whoever made the release removes this folder: nothing may be in it that is not ours."""
+        if strange := sorted(file.name for file in self.folder.iterdir() if not _OURS.fullmatch(file.name)):
+            raise InputError(
+                f"{self.folder} holds more than votes (it has {strange[0]}), and it would be removed at the end. Move what is in it, "
+                "or name another release. Nothing was spent."
+            )
 
     def _check_alike(self, name: bytes) -> None:
         """All processes must be about to do the same, or votes of different tables would be added up."""

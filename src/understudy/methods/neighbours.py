@@ -248,7 +248,8 @@ class Sight:
         """
         padded = np.zeros((max(_AT_ONCE, len(pictures)), *pictures.shape[1:]), np.float32)
         padded[: len(pictures)] = pictures
-        found = np.asarray(self._features(jnp.asarray(padded)), np.float32)
+        with np.errstate(over="ignore"):  # a warning would say that there is such a picture
+            found = np.asarray(self._features(jnp.asarray(padded)), np.float32)
         if found.ndim != 3 or found.shape[1] != 1:
             raise InputError(
                 f"`features` made an array of shape {found.shape[1:]} of one picture: (1, features) is needed."

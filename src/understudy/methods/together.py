@@ -84,6 +84,8 @@ class Together:
             made_of.update(f"{part.dtype}{part.shape}".encode())
             made_of.update(np.ascontiguousarray(part).tobytes())
         known = {**identity, "epsilon": budget.epsilon, "delta": budget.delta}
+        # Labels that a known seed drew must not go on in a run whose certificate does not say so.
+        known |= {"unsafe_noise_seed": budget.unsafe_noise_seed}
         with self._run(known, made_of.digest()) as run:
             votes = VoteBlocks(self.votes_folder, self.processes, self.tell).votes(made_of.digest(), shards, ask)
             if not self.processes.first:

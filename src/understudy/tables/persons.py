@@ -171,8 +171,10 @@ def _persons(ids: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Private. The number of each row's person, -1 where there is no id, and the ids as text: 3 and 3.0 are the same person."""
     import pandas as pd
 
+    from understudy.tables.texts import whole_text
+
     places, values = pd.factorize(ids)
-    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values.tolist()]
+    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else whole_text(str(v)) for v in values.tolist()]
     numbers, names = pd.factorize(np.array(texts, dtype=object))
     return np.append(numbers, -1)[places], np.asarray(names, dtype=object)
 

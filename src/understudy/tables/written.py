@@ -37,8 +37,10 @@ def _read(series: pd.Series, column: Column) -> pd.Series | None:
     from pandas.api import types
 
     from understudy.tables.column import code_text
+    from understudy.tables.texts import whole_texts
     from understudy.tables.values import moments
 
+    series = whole_texts(series)
     if column.kind == "datetime" and (column.format is not None or column.zone is not None):
         text = types.is_string_dtype(series.dtype) or types.is_object_dtype(series.dtype)
         text |= column.format is not None and types.is_integer_dtype(series.dtype)  # as %Y%m%d writes them

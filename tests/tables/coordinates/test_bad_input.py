@@ -12,6 +12,9 @@ from understudy.errors import InputError
 from understudy.privacy import Budget
 from understudy.tables import Column, Schema
 from understudy.tables.coordinates import Coordinates
+from understudy.tables.coordinates.tally import tally
+from understudy.tables.persons import keys_of
+from understudy.tables.written import as_read
 
 HOSTILE: dict[str, list[object]] = {
     "nothing but missing": [None] * 40,
@@ -25,7 +28,8 @@ HOSTILE: dict[str, list[object]] = {
     "codes": ["007", "012", "7", "0"] * 10,
     "dates": ["2020-01-01", "0001-01-01", "9999-12-31", "2020-02-30"] * 10,
     "empty text": ["", " ", "nan", "None"] * 10,
-    "surrogates and nul": ["\x00", "é", "𝔘", "\n"] * 10,
+    "surrogates and nul": ["\x00", "é", "𝔘", "\n", "half \ud800"] * 8,
+    "bytes that are no text": [b"x", b"\xff", "x", "2"] * 10,
     "called other": ["other"] * 40,
     "numbers with spaces": [" 1", "2 ", "1e5", "0x10"] * 10,
 }  # fmt: skip
@@ -43,6 +47,32 @@ def test_so_is_a_hostile_column_of_a_numeric_type(name: str) -> None:
     frame = pd.DataFrame({"x": np.array(HOSTILE[name], dtype=np.float64)})
     found = _describe(frame, 50.0)
     assert found["x"].kind == "number"
+
+
+def test_half_a_character_is_text_and_changes_how_no_other_cell_is_read() -> None:
+    """In cells, and among the levels of a category."""
+    cells = [1, "1.50", True, b"word", None, "2020-01-01", 2.5, "half \ud800"]
+    here, there = (tally(pd.Series(some * 3, dtype=object)) for some in (cells, cells[:-1]))
+    counts = {here.distinct.label(place): int(count) for place, count in enumerate(here.counts)}
+    assert counts.pop(r"half \ud800") == 3
+    assert counts == {there.distinct.label(place): int(count) for place, count in enumerate(there.counts)}
+    assert here.missing == there.missing == 3
+    levels = pd.Index(["a", "half \ud800"], dtype=object)
+    level = pd.Series(pd.Categorical.from_codes(np.array([0, 1, 1, -1]), categories=levels))
+    assert tally(level).counts.tolist() == [1, 2]
+
+
+CODES = Schema((Column("code", "code", nullable=True), Column("day", "datetime", format="%d/%m/%Y", nullable=True)))
+
+
+@pytest.mark.parametrize("odd", ["half \ud800", b"\xff"])
+def test_what_is_no_text_is_no_error_where_codes_days_and_persons_are_declared(odd: object) -> None:
+    cells: dict[str, list[object]] = {"code": ["007", b"a", 12] * 20, "day": ["31/12/2020"] * 60}
+    other = {name: [odd, *column[1:]] for name, column in cells.items()}
+    here, there = (as_read(pd.DataFrame(of, dtype=object), CODES) for of in (cells, other))
+    pd.testing.assert_frame_equal(here.iloc[1:], there.iloc[1:])
+    assert there["day"].isna().tolist() == [True, *[False] * 59]
+    assert len(np.unique(keys_of(pd.Series([odd, "a", "b", odd], dtype=object), 0))) == 3
 
 
 def test_an_empty_table_is_described() -> None:

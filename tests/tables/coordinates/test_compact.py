@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from understudy.privacy import Budget
-from understudy.tables.coordinates import Bins, Coordinates, RowChances, coded_column, compact, few
+from understudy.tables.coordinates import Bins, Coordinates, RowChances, coded_column, compact, few, read_column
 from understudy.tables.coordinates.few import few_cells
 from understudy.tables.coordinates.readings import number_readings
-from understudy.tables.coordinates.tally import sorted_numbers, tally, tally_sorted
+from understudy.tables.coordinates.tally import Tally, sorted_numbers, tally, tally_sorted
 from understudy.tables.io import column_of
 
 ROWS = 6000
@@ -87,6 +87,50 @@ def test_few_cells_stand_for_all_rows() -> None:
             pd.testing.assert_series_equal(again, column_of(FRAME, name), check_names=False)
 
 
+@pytest.mark.parametrize("grid", [1, 12])
+def test_few_cells_are_counted_as_those_of_the_rows_are(grid: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row once, or by its parts of one; a cell that is missing too."""
+    weights = None if grid == 1 else np.random.default_rng(2).integers(1, 13, ROWS)
+    frame = FRAME.assign(
+        perhaps=FRAME["perhaps"].mask(FRAME["free"] > 1), word=FRAME["word"].cat.add_categories("west")
+    )
+    quick = {name: tally(column_of(frame, name), weights, grid) for name in frame}
+    assert {name for name, one in quick.items() if one.missing} == {"hole", "gone", "perhaps"}
+    monkeypatch.setattr(few, "_MANY_ROWS", ROWS + 1)
+    for name, one in quick.items():
+        other = tally(column_of(frame, name), weights, grid)
+        np.testing.assert_array_equal(one.readings(), other.readings(), err_msg=name)
+        assert (named(one), one.missing) == (named(other), other.missing), name
+        assert one.counts.sum() + one.missing == (ROWS if weights is None else weights.sum())
+
+
+def named(one: Tally) -> dict[str, int]:
+    counts = {one.distinct.label(place): int(count) for place, count in enumerate(one.counts) if count}
+    assert sum(counts.values()) == one.counts.sum()
+    return counts
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_cell_that_must_be_drawn_moves_no_draw_of_another_row(at_once: bool) -> None:
+    """Whether a row before had nothing to be drawn for must not show in those of the columns after it."""
+    names = ["short", "hole", "word", "perhaps", "free", "gone"]
+    columns = tuple(replace(FOUND[name], nullable=False) for name in names)
+    bins = Bins(columns, 12)
+
+    def codes(frame: pd.DataFrame) -> np.ndarray:
+        drawn = chances()
+        if at_once:
+            return np.stack(
+                [coded_column(column_of(frame, c.name), bins, place, drawn) for place, c in enumerate(columns)], 1
+            )
+        return bins.encode(np.stack([read_column(column_of(frame, c.name), c, drawn) for c in columns], 1))
+
+    without = FRAME.copy()
+    without.loc[3, ["word", "perhaps", "free"]] = None
+    moved = np.flatnonzero((codes(FRAME) != codes(without)).any(axis=1))
+    assert set(moved) <= {3}
+
+
 def test_sorted_numbers_are_counted_as_others_are() -> None:
     """Also those that are missing, that lie on an edge, and a zero with a sign."""
     rng = np.random.default_rng(4)
@@ -100,7 +144,7 @@ def test_sorted_numbers_are_counted_as_others_are() -> None:
         expected = one.ordered("number", step).histogram(places)
         np.testing.assert_array_equal(expected, other.ordered("number", step).histogram(places))
         np.testing.assert_array_equal(expected, tally(numbers).ordered("number", step).histogram(places))
-    there = numbers[np.isfinite(numbers)].to_numpy()
+    there = np.asarray(numbers)[np.isfinite(numbers)]
     np.testing.assert_array_equal(
         number_readings(there), np.concatenate([number_readings(part) for part in np.array_split(there, 10)])
     )

@@ -28,6 +28,7 @@ from understudy.tables.coordinates.readings import (
     number_readings,
 )
 from understudy.tables.forms import DURATION_FORMS, MOMENT_FORMS, duration_text, durations_of, moments_of
+from understudy.tables.texts import as_text
 
 # Infinities count as the last whole number of its size. The ladder ends before, but declared bounds need not.
 FARTHEST = 2.0**62
@@ -150,7 +151,7 @@ def _of_levels(levels: pd.Series) -> tuple[np.ndarray, Distinct]:
 @lru_cache(maxsize=64)
 def _of_words(levels: tuple[str, ...]) -> tuple[np.ndarray, Distinct]:
     """Private. The same, kept in memory: the batches of a file have the same few levels, and to parse them takes longer than to count."""
-    return _of_levels(pd.Series(levels, dtype="str"))
+    return _of_levels(pd.Series(levels, dtype=object))
 
 
 def has_numbers(dtype: object) -> bool:
@@ -205,7 +206,7 @@ def _texts(series: pd.Series) -> pd.Series:
     missing = series.isna().to_numpy()
     if types.is_object_dtype(series.dtype) or not types.is_string_dtype(series.dtype):
         floats = types.is_float_dtype(series.dtype)
-        series = series.map(text_of, na_action="ignore") if floats else series.astype(str)
+        series = series.map(text_of, na_action="ignore") if floats else as_text(series)
     return series.astype(object).where(~missing, None)
 
 
