@@ -104,12 +104,11 @@ def _public_images(method: str, public: Path | None, images: ImageDataset) -> Im
         raise InputError(f"method {method!r} learns from public images: name them with --public, no labels needed.")
     import numpy as np
 
-    from understudy.images import ImageDataset
-    from understudy.images.unlabelled import is_blank
+    from understudy.images import BLANK, ImageDataset
 
     found = _unlabelled(public, images.shape, images.classes)[1]
     # Its classes may be others, and more: nobody looks at them.
-    labels = np.where(is_blank(found), found.labels, 0)
+    labels = np.where(found.labels == BLANK, BLANK, 0)
     return ImageDataset(found.images, labels, images.classes, images.value_range)
 
 
