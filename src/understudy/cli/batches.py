@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +31,21 @@ DaskOption = Annotated[
         help="The scheduler of a Dask cluster, as tcp://host:8786 or its file.json, whose workers read the table in batches.",
     ),
 ]
+
+
+@contextmanager
+def going_on(workspace: Path) -> Iterator[None]:
+    """Whoever stops a run is told that it can go on, where something of it is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if (workspace / "run.json").exists():
+            typer.echo(
+                f"What is finished is kept in {workspace} (private). The same command with --resume goes on: nothing is drawn or "
+                "charged twice.",
+                err=True,
+            )
+        raise
 
 
 def in_batches(data: Path, out_of_core: bool, generator: Any, **whole: object) -> bool:

@@ -192,7 +192,7 @@ class TableGenerator(DrawsRows):
             table, declared = with_number(table, declared, persons)
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget, size)
-        files = self._workspace(table, declared, workspace, resume, said, owner, persons) if self.resumable else None
+        files = self._workspace(table, declared, goal, workspace, resume, said, owner, persons) if self.resumable else None
         run = Run(files, progress, checkpoint_seconds)
         try:
             rows = Intake(
@@ -278,7 +278,7 @@ class TableGenerator(DrawsRows):
             paying = self._budget(budget, size)
             intake = intake_of(rows, persons, declared, goal, seed, paying, run, typed=typed)
             if workspace is not None:
-                files = self._source_workspace(taken, declared, workspace, resume, owner, rules)
+                files = self._source_workspace(taken, declared, goal, workspace, resume, owner, rules)
                 opened.callback(files.close)
                 rows.remember, log = remembered(files)
                 opened.callback(log.close)
@@ -286,7 +286,7 @@ class TableGenerator(DrawsRows):
             return self.fit_intake(intake, book=rows.book)
 
     def _source_workspace(
-        self, source: RowSource, declared: Schema | None, path: str | Path, resume: bool, owner: Person | None,
+        self, source: RowSource, declared: Schema | None, goal: str | None, path: str | Path, resume: bool, owner: Person | None,
         rules: Sequence[Rule],
     ) -> Workspace:  # fmt: skip
         """What a source says of itself tells whether a run is resumed on the same table."""
@@ -295,7 +295,8 @@ class TableGenerator(DrawsRows):
         said = {} if declared is None else declared.to_dict()
         said |= {} if owner is None else {"person": owner.to_dict()}
         said |= {"rules": [str(rule) for rule in rules]} if rules else {}
-        identity = {**self._settings(), "method": self.method, "rows": source.rows, **said}
+        learnt = {"target": goal, "columns of the table": [str(name) for name in source.types.columns]}
+        identity = {**self._settings(), "method": self.method, "rows": source.rows, **said, **learnt}
         digest = np.frombuffer(source.identity.encode(), dtype=np.uint8)
         return Workspace(path, identity, digest, resume=resume)
 
@@ -398,6 +399,7 @@ class TableGenerator(DrawsRows):
         self,
         table: pd.DataFrame,
         declared: Schema | None,
+        goal: str | None,
         path: str | Path | None,
         resume: bool,
         rules: Sequence[Rule] = (),
@@ -420,7 +422,7 @@ class TableGenerator(DrawsRows):
         said = {} if declared is None else declared.to_dict()
         said |= {"rules": [str(rule) for rule in rules]} if rules else {}
         said |= {} if owner is None else {"person": owner.to_dict()}
-        identity = {**self._settings(), "method": self.method, "rows": len(table), **said}
+        identity = {**self._settings(), "method": self.method, "rows": len(table), **said, "target": goal}
         return Workspace(path, identity, digest, resume=resume)
 
 
