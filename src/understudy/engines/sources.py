@@ -25,7 +25,7 @@ from understudy.engines.adding import Adder, Threads
 from understudy.engines.parts import BATCH_ROWS, FramePart, TablePart, parquet_parts, parquet_types
 from understudy.errors import InputError
 from understudy.tables import formats
-from understudy.tables.io import check_names, column_of, private_batches, private_frame
+from understudy.tables.io import check_names, column_of, private_batches, private_frame, storable
 from understudy.tables.persons import keys_of
 
 _PARQUET = (".parquet", ".pq")
@@ -178,10 +178,10 @@ def spooled(
         schema: pa.Schema | None = None
         try:
             for batch in batches():
-                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+                table = storable(pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch)
                 if writer is None or schema is None:
                     schema = table.schema
-                    writer = parquet.ParquetWriter(path, schema, compression="lz4")
+                    writer = _writer(path, schema, where)
                 writer.write_table(table.cast(schema), row_group_size=BATCH_ROWS)
                 identity.update(str(len(table)).encode())
         finally:
@@ -195,6 +195,16 @@ def spooled(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _writer(path: Path, schema: pa.Schema, where: str) -> parquet.ParquetWriter:
+    try:
+        return parquet.ParquetWriter(path, schema, compression="lz4")
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"{where} has a column of a type that cannot be read in batches: {str(error).rstrip('.')}. Leave it out of the query, or "
+            "cast it to text."
+        ) from None
 
 
 def by_person(source: RowSource, column: str, seed: int, tell: Callable[[int, int], None]) -> RowSource:

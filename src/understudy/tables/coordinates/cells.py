@@ -195,8 +195,8 @@ def typed_distinct(numbers: np.ndarray, dtype: object) -> Distinct:
 def refuse_type(series: pd.Series) -> None:
     """Refuse a column by its type alone, before anything is looked at."""
     raise InputError(
-        f"column {series.name!r} is of type {series.dtype}, which no kind of column fits. Convert it to numbers, text "
-        "or dates."
+        f"column {series.name!r} is of type {str(series.dtype).removesuffix('[pyarrow]')}, which no kind of column fits. Convert it to numbers, text "
+        "or dates, or leave it out (on the command line --drop)."
     )
 
 
@@ -205,8 +205,15 @@ def _texts(series: pd.Series) -> pd.Series:
     missing = series.isna().to_numpy()
     if types.is_object_dtype(series.dtype) or not types.is_string_dtype(series.dtype):
         floats = types.is_float_dtype(series.dtype)
-        series = series.map(text_of, na_action="ignore") if floats else series.astype(str)
+        series = series.map(text_of, na_action="ignore") if floats else _as_text(series)
     return series.astype(object).where(~missing, None)
+
+
+def _as_text(series: pd.Series) -> pd.Series:
+    """Private. Bytes as the text that they are, or could be: none of them is refused."""
+    if types.infer_dtype(series, skipna=True) in ("bytes", "mixed"):
+        series = series.map(lambda cell: cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell)
+    return series.astype(str)
 
 
 def _of_text(texts: pd.Series) -> Distinct:
