@@ -510,7 +510,9 @@ def test_a_dry_run_says_what_a_fit_takes_and_does_nothing(capsys: pytest.Capture
         (["--hosts", "2"], "need the --coordinator"),
         (["--coordinator", "here:1"], "how many processes are there"),
         (["--coordinator", "here", "--hosts", "2", "--host-number", "0"], "must be HOST:PORT"),
+        (["--coordinator", "here:99999", "--hosts", "2", "--host-number", "0"], "a port up to 65535"),
         (["--coordinator", "here:1", "--hosts", "2", "--host-number", "2"], "between 0 and 1"),
+        (["--coordinator", "here:1", "--hosts", "0", "--host-number", "0"], "--hosts 0 must be at least 1"),
         (["--teacher", "parrot"], "must be one of logistic"),
     ],
 )

@@ -227,10 +227,15 @@ def test_missing_files_and_unknown_suffixes(tmp_path: Path) -> None:
         read_table(tmp_path / "pateints.csv")
     with pytest.raises(InputError, match="no folder"):
         read_table(tmp_path / "nowhere" / "t.csv")
+    with pytest.raises(InputError, match=r"no file .*patients, nor a folder\. Did you mean 'patients\.csv'"):
+        read_table(tmp_path / "patients")
+    with pytest.raises(InputError, match="is a folder; give the name of a file. A folder of Parquet files is read by"):
+        read_table(tmp_path)
     with pytest.raises(InputError, match=r"Did you mean '\.parquet'"):
         read_table(tmp_path / "t.parqet")
     with pytest.raises(InputError, match=r"Did you mean '\.csv\.gz'"):
         read_table(tmp_path / "t.cvs.gz")
+    (tmp_path / "table").write_text("a\n1\n")
     with pytest.raises(InputError, match="suffix ''"):
         read_table(tmp_path / "table")
     (tmp_path / "folder.csv").mkdir()

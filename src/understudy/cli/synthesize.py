@@ -177,7 +177,7 @@ def synthesize(
             workspace, resume, dry_run, {"ledger": ledger, "dataset": dataset}, report, as_json,
         )  # fmt: skip
         return
-    refuse_about_images(AboutImages(classes, size, grey))
+    refuse_about_images(AboutImages(classes, size, grey), data)
     _check_outputs(rows, out, ledger, dataset)
     under, person, out_rows = one_child(child, key, person, out, child_out)
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)

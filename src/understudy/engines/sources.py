@@ -127,7 +127,10 @@ def _listed(folder: Path) -> list[Path]:
     # Files that begin so are notes of the program that wrote the others.
     found = sorted(file for file in found if file.is_file() and not file.name.startswith(("_", ".")))
     if not found:
-        raise InputError(f"{folder} holds no Parquet file (.parquet or .pq).")
+        raise InputError(
+            f"{folder} holds no Parquet file (.parquet or .pq). Text is read as one file, or by a query: duckdb:SELECT * FROM "
+            "'FOLDER/*.csv'. For images it must hold a folder of pictures for each class."
+        )
     return found
 
 
@@ -139,8 +142,9 @@ def _of_parquet(files: Sequence[Path], where: str, adder: Adder) -> RowSource:
         mine = parquet_types(file)
         if mine.names != types.names or mine.types != types.types:
             raise InputError(
-                f"{file} has other columns or types than {files[0]}: {_difference(types, mine)}. All files of a table must agree; "
-                "name those that belong together by a pattern, such as visits/2024-*.parquet."
+                f"{file} has other columns or types than {files[0]}: {_difference(types, mine)}. All files of a table must agree: "
+                "name those that belong together by a pattern, such as visits/2024-*.parquet; or have DuckDB bring them together: "
+                "duckdb:SELECT * FROM read_parquet('FOLDER/*.parquet', union_by_name=true)."
             )
         stat = file.stat()
         identity.update(f"{file.name}:{stat.st_size}:{stat.st_mtime_ns}\n".encode())

@@ -182,9 +182,14 @@ def _suffix(path: Path) -> str:
 
 def _read_file(path: Path, csv: Callable[[Path], pa.Table], *, own: bool = False) -> pa.Table:
     """How well a file packs depends on its rows: one's `own` is not refused for it."""
-    suffix = _suffix(path)
     if path.is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file.")
+        raise InputError(
+            f"{path} is a folder; give the name of a file. A folder of Parquet files is read by `understudy synthesize`, and one "
+            "that has a folder of pictures for each class in it is a set of images."
+        )
+    if not path.suffix and not path.exists():
+        raise InputError(f"there is no file {path}, nor a folder.{_neighbour(path)}")
+    suffix = _suffix(path)
     try:
         with open_regular(path) as file:
             if (stored := os.fstat(file.fileno()).st_size) == 0:
