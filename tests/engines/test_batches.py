@@ -304,7 +304,9 @@ def test_other_methods_say_that_they_need_all_rows(tmp_path: Path) -> None:
         registry.get("pategan", "generator", "table").load()().fit(str(tmp_path), "class")
 
 
-@pytest.mark.parametrize("declared", [None, {"columns": [{"name": "visits", "kind": "categorical", "categories": ["a"]}]}])
+@pytest.mark.parametrize(
+    "declared", [None, {"columns": [{"name": "visits", "kind": "categorical", "categories": ["a"]}]}]
+)
 def test_a_column_of_lists_is_refused_by_its_type_before_anything_is_spent(
     declared: dict[str, Any] | None, tmp_path: Path
 ) -> None:
@@ -314,7 +316,7 @@ def test_a_column_of_lists_is_refused_by_its_type_before_anything_is_spent(
     folder = write_parts(tmp_path / "parts", frame)
     schema = None if declared is None else {"version": 1, **declared}
     for source in (folder, read_private(folder / "0.parquet").frame):
-        with pytest.raises(InputError, match="column 'visits' is of type list<element: .*string>, which no kind"):
+        with pytest.raises(InputError, match=r"column 'visits' is of type list<element: .*string>, which no kind"):
             fit(source, schema=schema, ledger=str(book.path), dataset="ward")
     assert book.spent("ward").epsilon == 0.0
 
@@ -333,7 +335,7 @@ def test_an_interval_of_a_query_is_a_duration(tmp_path: Path) -> None:
     with cast(RowSource, open_source(relation)) as source:
         assert source.types.dtypes["stay"] == np.dtype("timedelta64[us]")
         (batch,) = source.parts[0].batches(["stay"])
-        assert (batch["stay"] == pd.Timedelta(days=3)).all()
+        assert set(batch["stay"]) == {pd.Timedelta(days=3)}
 
 
 def test_folders_that_are_no_table_are_refused(tmp_path: Path) -> None:

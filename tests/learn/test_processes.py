@@ -100,7 +100,7 @@ def test_a_port_that_is_taken_is_refused_in_words() -> None:
     with socket.socket() as taken:
         taken.bind(("", 0))
         taken.listen()
-        with pytest.raises(InputError, match="Choose another port, the same one for all processes. Nothing was spent"):
+        with pytest.raises(InputError, match="Choose another port, the same one for all processes"):
             Processes.join(f"127.0.0.1:{taken.getsockname()[1]}", 0, 2)
 
 

@@ -68,11 +68,12 @@ def in_batches(data: Path, out_of_core: bool, generator: Any, **whole: object) -
     return True
 
 
+@contextmanager
 def open_batches(
     data: Path, schema: Schema | None, target: str | None, drop: str | None, only: str | None, sample: Path | None,
     person: str | None, dask: str | None,
-) -> tuple[RowSource, Schema | None]:  # fmt: skip
-    """The table in parts, with the columns that were asked for, and what is public about them."""
+) -> Iterator[tuple[RowSource, Schema | None]]:  # fmt: skip
+    """The table in parts, with the columns that were asked for, and what is public about them. However it ends, no rows stay behind."""
     from dataclasses import replace
 
     from understudy.cli.options import read_sample
@@ -87,15 +88,12 @@ def open_batches(
         adder = cluster(dask)
     source = open_source(data, adder)
     assert source is not None
-    try:
+    with source:
         only = only if only is None or person is None else f'{only},"{person}"'
         types, said = chosen_columns(source.types, schema, target, drop, only)
         if sample is not None:
             said = schema_with_sample(types, said, read_sample(sample, data), target, typed=source.typed)
-        return replace(source, types=types), said
-    except BaseException:
-        source.close()
-        raise
+        yield replace(source, types=types), said
 
 
 def ready(

@@ -77,7 +77,9 @@ def read_meeting(coordinator: str | None, hosts: int | None, number: int | None)
         raise InputError(f"--host-number {number} must lie between 0 and {hosts - 1}: there are {hosts} hosts.")
     name, _, port = coordinator.rpartition(":")
     if not name or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise InputError(f"--coordinator {coordinator!r} must be HOST:PORT, such as 10.0.0.1:1234, with a port up to 65535.")
+        raise InputError(
+            f"--coordinator {coordinator!r} must be HOST:PORT, such as 10.0.0.1:1234, with a port up to 65535."
+        )
     return Meeting(coordinator, hosts, number)
 
 

@@ -207,9 +207,7 @@ def synthesize(
         decimal=decimal,
         encoding=encoding,
     ):
-        chosen = open_batches(data, described, target, drop, only, public_sample, whose.get("person"), dask)
-        # However this ends, no rows stay behind in a folder of ours.
-        with chosen[0]:
+        with open_batches(data, described, target, drop, only, public_sample, whose.get("person"), dask) as chosen:
             if ready(*chosen, entry, generator, target, delta, owner, dry_run=dry_run, yes=yes, as_json=as_json):
                 _from_batches(
                     generator,

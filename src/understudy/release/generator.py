@@ -192,7 +192,9 @@ class TableGenerator(DrawsRows):
             table, declared = with_number(table, declared, persons)
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget, size)
-        files = self._workspace(table, declared, goal, workspace, resume, said, owner, persons) if self.resumable else None
+        files = (
+            self._workspace(table, declared, goal, workspace, resume, said, owner, persons) if self.resumable else None
+        )
         run = Run(files, progress, checkpoint_seconds)
         try:
             rows = Intake(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -306,7 +306,7 @@ def _plain_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([texts], pa.large_string())
 
 
-def is_nested(dtype: object) -> bool:
+def is_nested(dtype: Any) -> bool:
     """Whether the cells of a column are lists or records: such a column keeps Arrow's type."""
     return isinstance(dtype, pd.ArrowDtype) and pa.types.is_nested(dtype.pyarrow_dtype)
 
