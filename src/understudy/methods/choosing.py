@@ -158,6 +158,10 @@ def advise(
     `person`: the column that says whose a row is, and the most rows of one; then `rows` are persons. `schema_file` and `table` are
     for the commands: where the schema is, or the table itself, which says what is public about it.
     """
+    if not schema.columns:
+        raise InputError(
+            "the schema describes no column that is learnt: give the table itself (--data), or describe more columns."
+        )
     facts = Facts.of(schema, rows, epsilon, delta, rarest)
     data = "DATA" if table is None else shlex.quote(table)
     target = f" --target {shlex.quote(schema.target)}" if schema.target else ""
