@@ -350,6 +350,20 @@ def test_folders_that_are_no_table_are_refused(tmp_path: Path) -> None:
         open_source(folder)
 
 
+def test_a_column_that_is_a_folder_is_not_lost_in_silence(tmp_path: Path) -> None:
+    for year in (2020, 2021):
+        (tmp_path / "stays" / f"year={year}").mkdir(parents=True)
+        FRAME[["age"]].to_parquet(tmp_path / "stays" / f"year={year}" / "1.parquet", index=False)
+    with pytest.raises(InputError, match="holds the folder year=2020: is 'year' a column"):
+        open_source(tmp_path / "stays")
+    with cast(RowSource, open_source(tmp_path / "stays" / "**" / "*.parquet")) as source:
+        assert (source.rows, list(source.types)) == (2 * ROWS, ["age"])
+    pytest.importorskip("duckdb")
+    query = f"duckdb:SELECT * FROM read_parquet('{tmp_path}/stays/**/*.parquet', hive_partitioning=true)"
+    with cast(RowSource, open_source(query)) as source:
+        assert (source.rows, list(source.types)) == (2 * ROWS, ["age", "year"])
+
+
 def test_a_task_that_fails_stops_the_others() -> None:
     done: list[int] = []
 

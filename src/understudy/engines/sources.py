@@ -122,6 +122,14 @@ def _listed(folder: Path) -> list[Path]:
     """The Parquet files of a folder and the folders in it, or of a pattern, by name."""
     if folder.is_dir():
         found = [file for suffix in _PARQUET for file in folder.rglob(f"*{suffix}")]
+        if named := next(
+            (part for file in sorted(found) for part in file.relative_to(folder).parts[:-1] if "=" in part), None
+        ):
+            raise InputError(
+                f"{folder} holds the folder {named}: is {named.partition('=')[0]!r} a column? With it the table is read by "
+                f"duckdb:SELECT * FROM read_parquet('{folder}/**/*.parquet', hive_partitioning=true), without it by the pattern "
+                f"'{folder}/**/*.parquet'."
+            )
     else:
         found = [Path(name) for name in glob.glob(os.fspath(folder), recursive=True)]
     # Files that begin so are notes of the program that wrote the others.
