@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from understudy.cli.app import main
@@ -65,6 +67,26 @@ def test_people_get_a_table_a_warning_and_a_command(schema: str, capsys: pytest.
     assert "needs public rows" in out
     assert "Coordinates: none are bought" in out
     assert f"understudy synthesize DATA --method moments --schema {schema}" in out.replace("\n", "")
+
+
+def test_the_command_for_a_table_names_the_table_and_no_schema(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame({"years of age": range(3000), "is ill": [True, False] * 1500})
+    (tmp_path / "parts").mkdir()
+    frame[:1000].to_parquet(tmp_path / "parts" / "1.parquet", index=False)
+    frame[1000:].to_parquet(tmp_path / "parts" / "2.parquet", index=False)
+    frame.to_csv(tmp_path / "my rows.csv", index=False)
+    for name in ("my rows.csv", "parts"):
+        path = tmp_path / name
+        assert _run("plan", "--data", str(path), "--epsilon", "1", "--target", "is ill", "--json") == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["facts"]["rows"] == 3000
+        assert found["facts"]["columns"] == 1
+        words = shlex.split(found["recommended"]["command"])
+        assert words[:3] == ["understudy", "synthesize", str(path)]
+        assert words[words.index("--target") + 1] == "is ill"
+        assert all("--schema" not in one["command"] for one in (found["recommended"], *found["others"]))
 
 
 def test_what_is_said_to_be_enough_is_enough() -> None:

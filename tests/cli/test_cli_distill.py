@@ -103,6 +103,11 @@ def test_refusals_of_image_sets(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "leave --target" in err
     code, _, err = run(capsys, "distill", tmp_path / "set.npz", "--out", tmp_path / "out", *named)
     assert "at most 3" in err
+    (tmp_path / "flat").mkdir()
+    for folder, what in (("flat", "holds no folder with pictures in it"), ("none", "does not exist")):
+        code, _, err = run(capsys, "distill", tmp_path / folder, "--out", tmp_path / "out", "--grey")
+        assert code == 2
+        assert f"{folder} {what}: a set of images is a folder with a folder of pictures for each class" in err
     assert not (tmp_path / "out").exists()
 
 

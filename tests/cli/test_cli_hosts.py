@@ -14,7 +14,9 @@ from understudy.cli.hosts import Meeting, read_meeting
         (["--hosts", "2"], "need the --coordinator"),
         (["--coordinator", "here:1"], "how many processes are there"),
         (["--coordinator", "here", "--hosts", "2", "--host-number", "0"], "must be HOST:PORT"),
+        (["--coordinator", "here:99999", "--hosts", "2", "--host-number", "0"], "a port up to 65535"),
         (["--coordinator", "here:1", "--hosts", "2", "--host-number", "2"], "between 0 and 1"),
+        (["--coordinator", "here:1", "--hosts", "0", "--host-number", "0"], "--hosts 0 must be at least 1"),
     ],
 )
 def test_several_hosts_are_said_wholly_or_refused(

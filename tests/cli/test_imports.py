@@ -26,6 +26,13 @@ def test_light_imports(code: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
+def test_the_package_is_the_command_line_too() -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "understudy", "--version"], capture_output=True, text=True, timeout=1500
+    )
+    assert (said.returncode, said.stdout.split()[0]) == (0, "understudy"), said.stderr
+
+
 def test_every_public_name_exists() -> None:
     import understudy
     import understudy.privacy

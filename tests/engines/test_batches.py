@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -137,11 +137,11 @@ def test_one_row_a_batch_is_the_same_too() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def fit(rows: Any, model: str = "auto", **more: Any) -> MomentsGenerator:
+def fit(rows: Any, model: str = "auto", target: str = "class", **more: Any) -> MomentsGenerator:
     made = MomentsGenerator(
         5.0, 1e-4, model=model, random_state=0, unsafe_noise_seed=0, anyway=True,  # type: ignore[arg-type]
     ).set_params(fitting__components=5, fitting__steps=5)  # fmt: skip
-    return made.fit(rows, "class", **more)
+    return made.fit(rows, target, **more)
 
 
 def same(one: MomentsGenerator, other: MomentsGenerator) -> None:
@@ -257,6 +257,11 @@ def test_a_run_goes_on_with_the_same_files_only(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         fit(folder, progress=stop, workspace=place)
+    with pytest.raises(InputError, match="`target` was 'class' there and is 'ward' now"):
+        fit(folder, target="ward", resume=True, workspace=place)
+    source = cast(RowSource, open_source(folder))
+    with pytest.raises(InputError, match="`columns of the table` was"):
+        fit(replace(source, types=source.types.drop(columns="ward")), resume=True, workspace=place)
     FRAME.iloc[:150].to_parquet(folder / "0.parquet", index=False)
     with pytest.raises(InputError, match="the rows of the table are not the same"):
         fit(folder, resume=True, workspace=place)
@@ -299,6 +304,40 @@ def test_other_methods_say_that_they_need_all_rows(tmp_path: Path) -> None:
         registry.get("pategan", "generator", "table").load()().fit(str(tmp_path), "class")
 
 
+@pytest.mark.parametrize(
+    "declared", [None, {"columns": [{"name": "visits", "kind": "categorical", "categories": ["a"]}]}]
+)
+def test_a_column_of_lists_is_refused_by_its_type_before_anything_is_spent(
+    declared: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    frame = FRAME[["age", "class"]].assign(visits=[["a", "b"]] * ROWS)
+    book = Ledger.create(tmp_path / "ledger.db")
+    book.add_dataset("ward", epsilon=6.0, delta=1e-3)
+    folder = write_parts(tmp_path / "parts", frame)
+    schema = None if declared is None else {"version": 1, **declared}
+    for source in (folder, read_private(folder / "0.parquet").frame):
+        with pytest.raises(InputError, match=r"column 'visits' is of type list<element: .*string>, which no kind"):
+            fit(source, schema=schema, ledger=str(book.path), dataset="ward")
+    assert book.spent("ward").epsilon == 0.0
+
+
+def test_bytes_that_are_no_text_do_not_end_a_run(tmp_path: Path) -> None:
+    frame = FRAME[["age", "class"]].assign(scan=[b"\xff\xfe", b"abc"] * (ROWS // 2))
+    folder = write_parts(tmp_path / "parts", frame)
+    whole = pd.concat([read_private(file).frame for file in sorted(folder.iterdir())], ignore_index=True)
+    same(fit(folder), fit(whole))
+    assert fit(frame).coordinates_ is not None  # a frame of somebody's own may hold bytes too
+
+
+def test_an_interval_of_a_query_is_a_duration(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.sql("SELECT INTERVAL 3 DAYS AS stay, range AS number FROM range(10)")
+    with cast(RowSource, open_source(relation)) as source:
+        assert source.types.dtypes["stay"] == np.dtype("timedelta64[us]")
+        (batch,) = source.parts[0].batches(["stay"])
+        assert set(batch["stay"]) == {pd.Timedelta(days=3)}
+
+
 def test_folders_that_are_no_table_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no Parquet file"):
         open_source(tmp_path)
@@ -309,6 +348,20 @@ def test_folders_that_are_no_table_are_refused(tmp_path: Path) -> None:
     (folder / "9.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(InputError, match="not a whole Parquet file"):
         open_source(folder)
+
+
+def test_a_column_that_is_a_folder_is_not_lost_in_silence(tmp_path: Path) -> None:
+    for year in (2020, 2021):
+        (tmp_path / "stays" / f"year={year}").mkdir(parents=True)
+        FRAME[["age"]].to_parquet(tmp_path / "stays" / f"year={year}" / "1.parquet", index=False)
+    with pytest.raises(InputError, match="holds the folder year=2020: is 'year' a column"):
+        open_source(tmp_path / "stays")
+    with cast(RowSource, open_source(tmp_path / "stays" / "**" / "*.parquet")) as source:
+        assert (source.rows, list(source.types)) == (2 * ROWS, ["age"])
+    pytest.importorskip("duckdb")
+    query = f"duckdb:SELECT * FROM read_parquet('{tmp_path}/stays/**/*.parquet', hive_partitioning=true)"
+    with cast(RowSource, open_source(query)) as source:
+        assert (source.rows, list(source.types)) == (2 * ROWS, ["age", "year"])
 
 
 def test_a_task_that_fails_stops_the_others() -> None:

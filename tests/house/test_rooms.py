@@ -42,6 +42,7 @@ ROOMS: dict[str, set[str]] = {
         ),
         *("report", "demo"),
     },
+    "__main__": {"cli"},
 }
 
 

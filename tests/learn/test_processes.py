@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from understudy.errors import InputError
+from understudy.learn import processes
 from understudy.learn.partition import shards
-from understudy.learn.processes import OwnRows
+from understudy.learn.processes import OwnRows, Processes
 
 SCRIPT = Path(__file__).parent / "two_processes.py"
 
@@ -93,3 +94,22 @@ def test_positions_must_be_those_of_rows(positions: list[int]) -> None:
         OwnRows(np.zeros((3, 2)), np.array(positions), 9)
     with pytest.raises(InputError, match="has 3 rows"):
         OwnRows(np.zeros((3, 2)), np.array([1, 2]), 9)
+
+
+def test_a_port_that_is_taken_is_refused_in_words() -> None:
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        with pytest.raises(InputError, match="Choose another port, the same one for all processes"):
+            Processes.join(f"127.0.0.1:{taken.getsockname()[1]}", 0, 2)
+
+
+def test_a_process_that_meets_nobody_ends_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match="Is the name of its machine right"):
+        Processes.join("nobody.invalid:1234", 1, 2)
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = free.getsockname()[1]
+    monkeypatch.setattr(processes, "_JOIN_SECONDS", 0)
+    with pytest.raises(InputError, match=f"nobody answered at 127.0.0.1:{port} for 0 seconds"):
+        Processes.join(f"127.0.0.1:{port}", 1, 2)

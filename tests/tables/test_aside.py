@@ -129,6 +129,24 @@ def test_nothing_depends_on_the_cells_of_such_a_column() -> None:
     pd.testing.assert_frame_equal(made[0], made[1])
 
 
+def test_a_schema_may_do_nothing_but_set_columns_aside() -> None:
+    schema = Schema.from_yaml(
+        "version: 1\ncolumns:\n  - {name: id, kind: id, pattern: P-#####}\n  - {name: notes, kind: text}\n"
+    )
+    assert schema
+    assert schema.names == ()
+    made = MomentsGenerator(8.0, 1e-5, random_state=0).fit(frame(), "sick", schema).sample(2)
+    assert made["id"].tolist() == ["P-00001", "P-00002"]
+    assert made["notes"].dropna().empty
+
+
+def test_what_is_set_aside_stays_so_where_all_other_columns_of_the_schema_are_dropped() -> None:
+    """Else the ids would be learnt."""
+    _, said = chosen_columns(frame(), Schema.from_yaml(TEXT.replace("target: sick", "")), None, "age,sick", None)
+    assert said is not None
+    assert [column.name for column in said.aside] == ["id", "secret", "notes"]
+
+
 def test_columns_are_chosen_by_name() -> None:
     schema = Schema.from_yaml(TEXT)
     kept, said = chosen_columns(frame(), schema, None, "secret, id", None)

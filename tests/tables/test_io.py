@@ -18,6 +18,7 @@ from understudy.errors import InputError
 from understudy.files import whole_file
 from understudy.tables import check_table_path, check_writable, csv_file, read_private, read_table, write_table
 from understudy.tables.csv_file import LONGEST_LINE
+from understudy.tables.io import is_nested
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".feather", ".arrow")
 
@@ -102,6 +103,27 @@ def test_arrow_types_without_a_pandas_twin() -> None:
     frame = read_table(table)
     assert frame["d"][0] == frame["d64"][0] == pd.Timestamp("2020-01-01")
     assert frame["c"].dtype == np.float64
+
+
+def test_bytes_and_uuids_are_text_and_lists_keep_their_type() -> None:
+    table = pa.table(
+        {
+            "bytes": [b"abc", None, b"\xff\x00"],
+            "fixed": pa.array([b"ab", None, b"\xff\xff"], pa.binary(2)),
+            "words": pa.array([b"a", b"b", b"a"]).dictionary_encode(),
+            "uuid": pa.array([b"0" * 16, None, b"1" * 16], pa.uuid()),
+            "list": [[1], [], [2, 3]],
+            "record": [{"a": 1}] * 3,
+        }
+    )
+    frame = read_table(table)
+    assert frame["bytes"].dropna().tolist() == ["abc", "\\xff\x00"]
+    assert frame["fixed"].dropna().tolist() == ["ab", "\\xff\\xff"]
+    assert frame["words"].tolist() == ["a", "b", "a"]
+    assert frame["uuid"].dropna().tolist()[0] == "30303030-3030-3030-3030-303030303030"
+    assert [name for name in frame if is_nested(frame.dtypes[name])] == ["list", "record"]
+    empty = read_table(table.slice(0, 0), empty_allowed=True)
+    assert (empty.dtypes == frame.dtypes).all()  # told by the type, not by the rows
 
 
 def test_a_stored_row_index_is_no_column(tmp_path: Path) -> None:
@@ -205,10 +227,15 @@ def test_missing_files_and_unknown_suffixes(tmp_path: Path) -> None:
         read_table(tmp_path / "pateints.csv")
     with pytest.raises(InputError, match="no folder"):
         read_table(tmp_path / "nowhere" / "t.csv")
+    with pytest.raises(InputError, match=r"no file .*patients, nor a folder\. Did you mean 'patients\.csv'"):
+        read_table(tmp_path / "patients")
+    with pytest.raises(InputError, match="A folder of Parquet files is read by"):
+        read_table(tmp_path)
     with pytest.raises(InputError, match=r"Did you mean '\.parquet'"):
         read_table(tmp_path / "t.parqet")
     with pytest.raises(InputError, match=r"Did you mean '\.csv\.gz'"):
         read_table(tmp_path / "t.cvs.gz")
+    (tmp_path / "table").write_text("a\n1\n")
     with pytest.raises(InputError, match="suffix ''"):
         read_table(tmp_path / "table")
     (tmp_path / "folder.csv").mkdir()

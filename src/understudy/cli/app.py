@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ from understudy.errors import BudgetExceeded, InputError, UnderstudyWarning
 
 EXIT_INPUT = 2
 EXIT_BUDGET = 3
+EXIT_INTERRUPTED = 130
 _USUAL_WARNING = warnings.formatwarning
 
 app = typer.Typer(
@@ -127,9 +129,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         _fail(EXIT_INPUT, "input", error, wants_json)
     except BudgetExceeded as error:
         _fail(EXIT_BUDGET, "budget", error, wants_json)
-    except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        raise SystemExit(130) from None
+    except SystemExit as ended:
+        if ended.code == EXIT_INTERRUPTED:
+            _say_interrupted(at_once=argv is None)
+        raise
+
+
+def _say_interrupted(*, at_once: bool) -> None:
+    """All of ours is put away by now. Threads of compiled code may still compute, and crash while Python is taken down: it ends `at_once`."""
+    typer.echo("Interrupted.", err=True)
+    if at_once:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(EXIT_INTERRUPTED)
 
 
 def _plain_warning(

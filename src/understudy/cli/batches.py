@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +33,21 @@ DaskOption = Annotated[
 ]
 
 
+@contextmanager
+def going_on(workspace: Path) -> Iterator[None]:
+    """Whoever stops a run is told that it can go on, where something of it is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if (workspace / "run.json").exists():
+            typer.echo(
+                f"What is finished is kept in {workspace} (private). The same command with --resume goes on: nothing is drawn or "
+                "charged twice.",
+                err=True,
+            )
+        raise
+
+
 def in_batches(data: Path, out_of_core: bool, generator: Any, **whole: object) -> bool:
     """Whether a table is read in batches; refused where the method cannot, or where an option needs the `whole` table."""
     from understudy.engines.sources import is_many
@@ -51,11 +68,12 @@ def in_batches(data: Path, out_of_core: bool, generator: Any, **whole: object) -
     return True
 
 
+@contextmanager
 def open_batches(
     data: Path, schema: Schema | None, target: str | None, drop: str | None, only: str | None, sample: Path | None,
     person: str | None, dask: str | None,
-) -> tuple[RowSource, Schema | None]:  # fmt: skip
-    """The table in parts, with the columns that were asked for, and what is public about them."""
+) -> Iterator[tuple[RowSource, Schema | None]]:  # fmt: skip
+    """The table in parts, with the columns that were asked for, and what is public about them. However it ends, no rows stay behind."""
     from dataclasses import replace
 
     from understudy.cli.options import read_sample
@@ -70,15 +88,12 @@ def open_batches(
         adder = cluster(dask)
     source = open_source(data, adder)
     assert source is not None
-    try:
+    with source:
         only = only if only is None or person is None else f'{only},"{person}"'
         types, said = chosen_columns(source.types, schema, target, drop, only)
         if sample is not None:
             said = schema_with_sample(types, said, read_sample(sample, data), target, typed=source.typed)
-        return replace(source, types=types), said
-    except BaseException:
-        source.close()
-        raise
+        yield replace(source, types=types), said
 
 
 def ready(

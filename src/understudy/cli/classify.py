@@ -129,7 +129,7 @@ def classify(
         if classify_images(images, public, method, out, budget, seed, more, resume, dry_run, booked, as_json):
             write_report_for(report, [out], **booked)
         return
-    refuse_about_images(AboutImages(None, size, grey))
+    refuse_about_images(AboutImages(None, size, grey), data)
     if target is None:
         raise InputError("--target is missing: name the column to predict.")
     if method is not None or settings or resume:

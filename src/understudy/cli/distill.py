@@ -167,7 +167,7 @@ def _read(
         return read_images(data, about, (target, schema, *chosen, owner), as_json), None, None, None
     from understudy.tables import Schema
 
-    refuse_about_images(about)
+    refuse_about_images(about, data)
     if target is None and schema is None and getattr(data, "schema", None) is None:
         raise InputError("--target is missing: name the column with the classes.")
     described = None if schema is None else Schema.read(schema)

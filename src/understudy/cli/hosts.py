@@ -51,6 +51,8 @@ class Meeting:
             if not self.number:
                 console.print(f"{done} of {of} blocks of teachers have voted", highlight=False)
 
+        if self.hosts > 1 and not self.number:
+            console.print(f"Waiting at {self.coordinator} for {self.hosts - 1} more.", highlight=False)
         return Together.meet(out.with_name(out.name + ".private"), self.coordinator, self.number, self.hosts, tell)
 
 
@@ -69,11 +71,15 @@ def read_meeting(coordinator: str | None, hosts: int | None, number: int | None)
             "--coordinator: how many processes are there, and which is this? Give --hosts and --host-number, or start them with "
             "srun, mpirun or torchrun, which say it."
         )
+    if hosts < 1:
+        raise InputError(f"--hosts {hosts} must be at least 1: that many processes share the teachers.")
     if not 0 <= number < hosts:
         raise InputError(f"--host-number {number} must lie between 0 and {hosts - 1}: there are {hosts} hosts.")
     name, _, port = coordinator.rpartition(":")
-    if not name or not port.isdecimal():
-        raise InputError(f"--coordinator {coordinator!r} must be HOST:PORT, such as 10.0.0.1:1234.")
+    if not name or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise InputError(
+            f"--coordinator {coordinator!r} must be HOST:PORT, such as 10.0.0.1:1234, with a port up to 65535."
+        )
     return Meeting(coordinator, hosts, number)
 
 

@@ -71,9 +71,16 @@ def read_images(data: Path, about: AboutImages, about_columns: Sequence[Any], as
     return read_npz(data, classes) if data.suffix == ".npz" else datasets.load_images(str(data), "train")
 
 
-def refuse_about_images(about: AboutImages) -> None:
-    if about != AboutImages():
-        raise InputError("--classes, --size and --grey are for image sets; a table's classes belong in its schema.")
+def refuse_about_images(about: AboutImages, data: Path) -> None:
+    if about == AboutImages():
+        return
+    if isinstance(data, Path) and not data.suffix and (data.is_dir() or not data.exists()):
+        what = "holds no folder with pictures in it" if data.is_dir() else "does not exist"
+        raise InputError(
+            f"{data} {what}: a set of images is a folder with a folder of pictures for each class, as {data}/cat/1.png and "
+            f"{data}/dog/1.png; an .npz; Parquet with pictures; or a name."
+        )
+    raise InputError("--classes, --size and --grey are for image sets; a table's classes belong in its schema.")
 
 
 def write_images(images: ImageDataset, folder: Path) -> list[str]:

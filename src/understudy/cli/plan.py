@@ -38,7 +38,7 @@ def plan(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="A schema, a table or a named dataset: recommend a method and settings for it. Of a table the names, types and "
+            help="A schema, a table (or a folder of Parquet files) or a named dataset: recommend a method and settings for it. Of a table the names, types and "
             "number of rows are taken. Needs --epsilon, and --rows beside a schema.",
             parser=source,
         ),
@@ -118,6 +118,8 @@ def _advise(
     data: Path, rows: int | None, epsilon: float | None, delta: float | None, public_rows: int | None,
     rarest: float | None, target: str | None, person: str | None, each: int | None, other: list[str], as_json: bool,
 ) -> None:  # fmt: skip
+    from understudy.engines import open_source
+    from understudy.engines.sources import is_many
     from understudy.methods.choosing import read_and_advise
 
     if other:
@@ -125,7 +127,11 @@ def _advise(
     if person is not None and each is None:
         raise InputError("--person needs --rows-per-person: the most rows of one person that would be taken.")
     whose = None if each is None else (person or "COLUMN", each)
-    advice = read_and_advise(data, rows, epsilon, delta, public_rows, rarest, target, whose)
+    types = None
+    if is_many(data) and (source := open_source(data)) is not None:
+        with source:
+            types, rows = source.types, source.rows if rows is None else rows
+    advice = read_and_advise(data, rows, epsilon, delta, public_rows, rarest, target, whose, types)
     persons = None if each is None else _persons(each, advice.facts.rows, advice.facts.epsilon, advice.facts.delta)
     if as_json:
         print_json(advice.to_json() | ({} if persons is None else {"persons": persons}))

@@ -9,7 +9,7 @@ import typer
 
 from understudy import registry
 from understudy.cli.app import Json, app, print_json, print_table
-from understudy.cli.batches import DaskOption, OutOfCoreOption, in_batches, open_batches, ready
+from understudy.cli.batches import DaskOption, OutOfCoreOption, going_on, in_batches, open_batches, ready
 from understudy.cli.images import (
     AboutImages,
     is_images,
@@ -177,7 +177,7 @@ def synthesize(
             workspace, resume, dry_run, {"ledger": ledger, "dataset": dataset}, report, as_json,
         )  # fmt: skip
         return
-    refuse_about_images(AboutImages(classes, size, grey))
+    refuse_about_images(AboutImages(classes, size, grey), data)
     _check_outputs(rows, out, ledger, dataset)
     under, person, out_rows = one_child(child, key, person, out, child_out)
     folder = check_target(out.with_name(out.name + ".release") if bundle is None else bundle)
@@ -204,26 +204,28 @@ def synthesize(
         check=check,
         order=order,
         separator=separator,
+        decimal=decimal,
+        encoding=encoding,
     ):
-        chosen = open_batches(data, described, target, drop, only, public_sample, whose.get("person"), dask)
-        if ready(*chosen, entry, generator, target, delta, owner, dry_run=dry_run, yes=yes, as_json=as_json):
-            _from_batches(
-                generator,
-                *chosen,
-                target,
-                whose,
-                rules,
-                rows,
-                out,
-                folder,
-                private,
-                seed,
-                ledger,
-                dataset,
-                resume,
-                report,
-                as_json,
-            )
+        with open_batches(data, described, target, drop, only, public_sample, whose.get("person"), dask) as chosen:
+            if ready(*chosen, entry, generator, target, delta, owner, dry_run=dry_run, yes=yes, as_json=as_json):
+                _from_batches(
+                    generator,
+                    *chosen,
+                    target,
+                    whose,
+                    rules,
+                    rows,
+                    out,
+                    folder,
+                    private,
+                    seed,
+                    ledger,
+                    dataset,
+                    resume,
+                    report,
+                    as_json,
+                )
         return
     table, below, described = read_tables(
         data, under, described, target, (drop, only, public_sample), (separator, decimal, encoding),
@@ -309,7 +311,7 @@ def _from_batches(
         generator, purpose=f"{generator.method} {out.name}", ledger=ledger, dataset=dataset, workspace=private, resume=resume,
         unit="person" if whose else "row",
     ) as run:  # fmt: skip
-        with progress_bar(generator.method, not as_json) as tell:
+        with progress_bar(generator.method, not as_json) as tell, going_on(private):
             generator.fit(
                 table, target, schema, budget=run.budget, workspace=private, resume=resume, rules=rules, **whose,
                 progress=lambda at: tell(at.iteration, at.iterations, at.words),

@@ -25,7 +25,7 @@ from understudy.engines.adding import Adder, Threads
 from understudy.engines.parts import BATCH_ROWS, TablePart, parquet_parts, parquet_types
 from understudy.errors import InputError
 from understudy.tables import formats
-from understudy.tables.io import check_names, column_of, private_batches, private_frame
+from understudy.tables.io import check_names, column_of, private_batches, private_frame, storable
 from understudy.tables.persons import keys_of
 
 _PARQUET = (".parquet", ".pq")
@@ -116,12 +116,23 @@ def _listed(folder: Path) -> list[Path]:
     """The Parquet files of a folder and the folders in it, or of a pattern, by name."""
     if folder.is_dir():
         found = [file for suffix in _PARQUET for file in folder.rglob(f"*{suffix}")]
+        if named := next(
+            (part for file in sorted(found) for part in file.relative_to(folder).parts[:-1] if "=" in part), None
+        ):
+            raise InputError(
+                f"{folder} holds the folder {named}: is {named.partition('=')[0]!r} a column? With it the table is read by "
+                f"duckdb:SELECT * FROM read_parquet('{folder}/**/*.parquet', hive_partitioning=true), without it by the pattern "
+                f"'{folder}/**/*.parquet'."
+            )
     else:
         found = [Path(name) for name in glob.glob(os.fspath(folder), recursive=True)]
     # Files that begin so are notes of the program that wrote the others.
     found = sorted(file for file in found if file.is_file() and not file.name.startswith(("_", ".")))
     if not found:
-        raise InputError(f"{folder} holds no Parquet file (.parquet or .pq).")
+        raise InputError(
+            f"{folder} holds no Parquet file (.parquet or .pq). Text is read as one file, or by a query: duckdb:SELECT * FROM "
+            "'FOLDER/*.csv'. For images it must hold a folder of pictures for each class."
+        )
     return found
 
 
@@ -133,8 +144,9 @@ def _of_parquet(files: Sequence[Path], where: str, adder: Adder) -> RowSource:
         mine = parquet_types(file)
         if mine.names != types.names or mine.types != types.types:
             raise InputError(
-                f"{file} has other columns or types than {files[0]}: {_difference(types, mine)}. All files of a table must agree; "
-                "name those that belong together by a pattern, such as visits/2024-*.parquet."
+                f"{file} has other columns or types than {files[0]}: {_difference(types, mine)}. All files of a table must agree: "
+                "name those that belong together by a pattern, such as visits/2024-*.parquet; or have DuckDB bring them together: "
+                "duckdb:SELECT * FROM read_parquet('FOLDER/*.parquet', union_by_name=true)."
             )
         stat = file.stat()
         identity.update(f"{file.name}:{stat.st_size}:{stat.st_mtime_ns}\n".encode())
@@ -172,10 +184,10 @@ def spooled(
         schema: pa.Schema | None = None
         try:
             for batch in batches():
-                table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+                table = storable(pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch)
                 if writer is None or schema is None:
                     schema = table.schema
-                    writer = parquet.ParquetWriter(path, schema, compression="lz4")
+                    writer = _writer(path, schema, where)
                 writer.write_table(table.cast(schema), row_group_size=BATCH_ROWS)
                 identity.update(str(len(table)).encode())
         finally:
@@ -189,6 +201,16 @@ def spooled(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _writer(path: Path, schema: pa.Schema, where: str) -> parquet.ParquetWriter:
+    try:
+        return parquet.ParquetWriter(path, schema, compression="lz4")
+    except pa.ArrowNotImplementedError as error:
+        raise InputError(
+            f"{where} has a column of a type that cannot be read in batches: {str(error).rstrip('.')}. Leave it out of the query, or "
+            "cast it to text."
+        ) from None
 
 
 def by_person(source: RowSource, column: str, seed: int, tell: Callable[[int, int], None]) -> RowSource:

@@ -9,7 +9,9 @@ never sees another. Vote counts are summed across processes, and nothing else cr
 from __future__ import annotations
 
 import os
+import socket
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,6 +47,8 @@ class Processes:
             )
         if count == 1:
             return cls()
+        assert coordinator is not None
+        _check_door(coordinator, own=number == 0)
         jax.config.update("jax_cpu_collectives_implementation", "gloo")  # of no account where there are GPUs
         try:
             jax.distributed.initialize(
@@ -80,6 +84,38 @@ class Processes:
                 f"another process of this run has ended (process {self.number} of {self.count} lost touch: {error}). Start the "
                 "same command again everywhere, with as many processes as you like: finished blocks of teachers are kept."
             ) from None
+
+
+def _check_door(coordinator: str, *, own: bool) -> None:
+    """Refuse in words what would end this process with a crash of JAX: a port that is taken, a host that nobody knows, and nobody there."""
+    host, _, port = coordinator.rpartition(":")
+    if own:
+        with socket.socket() as door:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                door.bind(("", int(port)))
+            except OSError as error:
+                raise InputError(
+                    f"process 0 cannot be met at {coordinator}: {error.strerror}. Choose another port, the same one for all "
+                    "processes. Nothing was spent."
+                ) from None
+        return
+    until = time.monotonic() + _JOIN_SECONDS
+    while True:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+            return
+        except socket.gaierror as error:
+            raise InputError(
+                f"process 0 cannot be met at {coordinator}: {error.strerror}. Is the name of its machine right? Nothing was spent."
+            ) from None
+        except OSError as error:
+            if time.monotonic() > until:
+                raise InputError(
+                    f"nobody answered at {coordinator} for {_JOIN_SECONDS} seconds ({error.strerror or error}). Is process 0 "
+                    "running, and can this machine reach it? Nothing was spent."
+                ) from None
+            time.sleep(0.5)
 
 
 @contextmanager

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from understudy.errors import BudgetExceeded, InputError
 from understudy.methods.measured import Reached, nearest
@@ -25,8 +26,11 @@ from understudy.privacy.events import check_count, check_delta, check_positive
 from understudy.release.preflight import delta_warning, safe_delta
 from understudy.tables import Column, Schema
 from understudy.tables.coordinates.known import known_from
-from understudy.tables.io import read_private
+from understudy.tables.io import PrivateTable, read_private
 from understudy.tables.schema_file import SUFFIXES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Outlook = Literal["good", "thin", "hopeless"]
 
@@ -145,21 +149,29 @@ def advise(
     *,
     public_rows: int | None = None,
     schema_file: str = "schema.yaml",
+    table: str | None = None,
     rarest: float | None = None,
     person: tuple[str, int] | None = None,
 ) -> Advice:
     """What to do with a table of this schema and size at this budget. Reads no row, spends nothing.
 
-    `person`: the column that says whose a row is, and the most rows of one; then `rows` are persons.
+    `person`: the column that says whose a row is, and the most rows of one; then `rows` are persons. `schema_file` and `table` are
+    for the commands: where the schema is, or the table itself, which says what is public about it.
     """
+    if not schema.columns:
+        raise InputError(
+            "the schema describes no column that is learnt: give the table itself (--data), or describe more columns."
+        )
     facts = Facts.of(schema, rows, epsilon, delta, rarest)
-    target = f" --target {schema.target}" if schema.target else ""
+    data = "DATA" if table is None else shlex.quote(table)
+    target = f" --target {shlex.quote(schema.target)}" if schema.target else ""
     if person is not None:
-        target += f" --person {person[0]} --rows-per-person {person[1]}"
-    choices = [_moments(facts, schema_file, target)]
+        target += f" --person {shlex.quote(person[0])} --rows-per-person {person[1]}"
+    said = target if table is not None else f" --schema {shlex.quote(schema_file)}{target}"
+    choices = [_moments(facts, data, said)]
     if facts.classes > 1:
-        choices += [_distilled(facts, schema_file, target), _pate(facts, public_rows, target)]
-    choices.append(_gpate(facts, schema_file, target))
+        choices += [_distilled(facts, data, said), _pate(facts, public_rows, data, target)]
+    choices.append(_gpate(facts, data, said))
     plan = plan_features(known_from(schema), rows, epsilon, delta, each=1 if person is None else person[1])
     coordinates = None
     if plan is not None:
@@ -207,7 +219,7 @@ def _outlook(facts: Facts) -> tuple[Outlook, str]:
     return ("thin", f"{noise}: some of it stands out") if means >= _READABLE else ("good", f"{noise}: clearly readable")
 
 
-def _moments(facts: Facts, schema_file: str, target: str) -> Choice:
+def _moments(facts: Facts, data: str, said: str) -> Choice:
     outlook, why = _outlook(facts)
     return Choice(
         "synthetic rows",
@@ -217,12 +229,12 @@ def _moments(facts: Facts, schema_file: str, target: str) -> Choice:
         1,
         outlook,
         why,
-        f"understudy synthesize DATA --method moments --schema {schema_file}{target} "
+        f"understudy synthesize {data} --method moments{said} "
         f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out synthetic.csv",
     )
 
 
-def _distilled(facts: Facts, schema_file: str, target: str) -> Choice:
+def _distilled(facts: Facts, data: str, said: str) -> Choice:
     outlook, why = _outlook(facts)
     each = max(1, min(10, facts.rows // facts.classes))
     return Choice(
@@ -233,12 +245,12 @@ def _distilled(facts: Facts, schema_file: str, target: str) -> Choice:
         1,
         outlook,
         why,
-        f"understudy distill DATA --schema {schema_file}{target} --per-class {each} "
+        f"understudy distill {data}{said} --per-class {each} "
         f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out distilled",
     )
 
 
-def _pate(facts: Facts, public_rows: int | None, target: str) -> Choice:
+def _pate(facts: Facts, public_rows: int | None, data: str, target: str) -> Choice:
     from understudy.methods.voting import Ballot, plan_round
 
     available = _PUBLIC_ROWS if public_rows is None else public_rows
@@ -246,7 +258,7 @@ def _pate(facts: Facts, public_rows: int | None, target: str) -> Choice:
     teachers = min(_MOST_TEACHERS, max(_FEWEST_TEACHERS, facts.rows // _ROWS_A_TEACHER))
     each = facts.rows // teachers
     command = (
-        f"understudy classify DATA --public PUBLIC{target} --teachers {teachers} "
+        f"understudy classify {data} --public PUBLIC{target} --teachers {teachers} "
         f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out release"
     )
     settings: dict[str, Any] = {"teachers": teachers, "rows_a_teacher": each}
@@ -276,7 +288,7 @@ def _pate(facts: Facts, public_rows: int | None, target: str) -> Choice:
     )
 
 
-def _gpate(facts: Facts, schema_file: str, target: str) -> Choice:
+def _gpate(facts: Facts, data: str, said: str) -> Choice:
     """The iterative generators, for comparison, by the rule that G-PATE itself goes by."""
     dimension = _BATCH * facts.width
     sizes = direction_sizes(facts.rows, dimension, facts.epsilon, facts.delta)
@@ -290,7 +302,7 @@ def _gpate(facts: Facts, schema_file: str, target: str) -> Choice:
         sizes.iterations,
         "hopeless" if clear < HOPELESS else "thin" if clear < _CLEAR_ENOUGH else "good",
         f"a generator of the papers: what teachers agree on is {clear:.2g} times the noise over the whole run",
-        f"understudy synthesize DATA --method gpate --schema {schema_file}{target} "
+        f"understudy synthesize {data} --method gpate{said} "
         f"--epsilon {facts.epsilon:g} --delta {facts.delta:g} --out synthetic.csv",
     )
 
@@ -340,22 +352,26 @@ def read_and_advise(
     rarest: float | None,
     target: str | None = None,
     person: tuple[str, int] | None = None,
+    types: pd.DataFrame | None = None,
 ) -> Advice:
     """The same for a schema in a file, a named dataset or a table; what is missing is named."""
     if epsilon is None:
         raise InputError("--data needs --epsilon: the budget you would spend.")
-    schema, rows = told(data, rows, target)
+    schema, rows = told(data, rows, target, types)
     delta = safe_delta(rows) if delta is None else delta
     return advise(
         schema, rows, epsilon, delta,
         public_rows=public_rows, schema_file=os.fspath(data), rarest=rarest, person=person,
+        table=None if Path(data).suffix.lower() in SUFFIXES else os.fspath(data),
     )  # fmt: skip
 
 
-def told(data: str | os.PathLike[str], rows: int | None, target: str | None) -> tuple[Schema, int]:
+def told(
+    data: str | os.PathLike[str], rows: int | None, target: str | None, types: pd.DataFrame | None = None
+) -> tuple[Schema, int]:
     """A schema, and how many rows there are, both public: of a table its names, its types and its number of rows.
 
-    Without types a column is taken for one number; a target of which nothing is said for one of two classes.
+    A table that is not in memory says its `types` itself, and its rows. Without types a column is taken for one number; a target of which nothing is said for one of two classes.
     """
     named = getattr(data, "schema", None)
     if named is not None:
@@ -368,7 +384,7 @@ def told(data: str | os.PathLike[str], rows: int | None, target: str | None) -> 
         if rows is None:
             raise InputError("--data needs --rows: how many rows the table has. The number is public; no row is read.")
         return schema if target is None else schema.with_target(target), rows
-    table = read_private(data)
+    table = PrivateTable(types, True) if types is not None else read_private(data)
     drafted = Schema.draft(table.frame, target)
     columns = drafted.columns if table.typed else [Column(c.name, "continuous", nullable=True) for c in drafted]
     columns = [Column(column.name, "boolean") if column.name == target else column for column in columns]

@@ -185,7 +185,9 @@ class TableGenerator(DrawsRows):
             table, declared = with_number(table, declared, persons)
         share = getattr(self, "schema_epsilon_share", 0.0)
         paying = self._budget(budget, size)
-        files = self._workspace(table, declared, workspace, resume, said, owner, persons) if self.resumable else None
+        files = (
+            self._workspace(table, declared, goal, workspace, resume, said, owner, persons) if self.resumable else None
+        )
         run = Run(files, progress, checkpoint_seconds)
         with closed_after(files):
             rows = Intake(
@@ -265,7 +267,9 @@ class TableGenerator(DrawsRows):
             if workspace is not None:
                 # What a source says of itself tells whether a run is resumed on the same table.
                 private = np.frombuffer(taken.identity.encode(), dtype=np.uint8)
-                files = self._kept_in(workspace, resume, private, _said(taken.rows, declared, owner, rules))
+                said = _said(taken.rows, declared, goal, owner, rules)
+                said["columns of the table"] = [str(name) for name in taken.types.columns]
+                files = self._kept_in(workspace, resume, private, said)
                 opened.callback(files.close)
                 rows.remember, log = remembered(files)
                 opened.callback(log.close)
@@ -369,6 +373,7 @@ class TableGenerator(DrawsRows):
         self,
         table: pd.DataFrame,
         declared: Schema | None,
+        goal: str | None,
         path: str | Path | None,
         resume: bool,
         rules: Sequence[Rule] = (),
@@ -386,12 +391,14 @@ class TableGenerator(DrawsRows):
         digest = hashing.hash_pandas_object(table, index=False).to_numpy()
         if persons is not None:  # whose each row is, too
             digest = np.concatenate([digest, persons.person_keys[persons.owner]])
-        return self._kept_in(path, resume, digest, _said(len(table), declared, owner, rules))
+        return self._kept_in(path, resume, digest, _said(len(table), declared, goal, owner, rules))
 
 
-def _said(rows: int, declared: Schema | None, owner: Person | None, rules: Sequence[Rule]) -> dict[str, Any]:
+def _said(
+    rows: int, declared: Schema | None, goal: str | None, owner: Person | None, rules: Sequence[Rule]
+) -> dict[str, Any]:
     """Public: what must be the same where a run is resumed."""
-    said = {"rows": rows, **({} if declared is None else declared.to_dict())}
+    said = {"rows": rows, **({} if declared is None else declared.to_dict()), "target": goal}
     said |= {} if owner is None else {"person": owner.to_dict()}
     return said | ({"rules": [str(rule) for rule in rules]} if rules else {})
 

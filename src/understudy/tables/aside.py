@@ -114,10 +114,10 @@ def chosen_columns(
 def narrowed(schema: Schema, names: Sequence[str]) -> Schema | None:
     """What the schema says of some of its columns; None where that is nothing."""
     columns = tuple(column for column in schema if column.name in names)
-    if not columns:
-        return None
     order = [column["name"] for column in schema.to_dict()["columns"] if column["name"] in names]
     aside = tuple(replace(c, place=order.index(c.name)) for c in schema.aside if c.name in names)
+    if not columns and not aside:
+        return None
     return replace(schema, columns=columns, aside=aside, target=schema.target if schema.target in names else None)
 
 

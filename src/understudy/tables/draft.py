@@ -16,7 +16,7 @@ def draft_columns(table: Table, target: str | None) -> tuple[Column, ...]:
 
     A categorical type's own list of categories is left alone as well: pandas and Arrow build it from the data.
     """
-    frame = as_frame(table)
+    frame = as_frame(table, empty_allowed=True)
     if target is not None and target not in frame.columns:
         raise InputError(f"the table has no column {target!r} to be the target.{did_you_mean(target, frame.columns)}")
     columns: list[Column] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -182,9 +182,14 @@ def _suffix(path: Path) -> str:
 
 def _read_file(path: Path, csv: Callable[[Path], pa.Table], *, own: bool = False) -> pa.Table:
     """How well a file packs depends on its rows: one's `own` is not refused for it."""
-    suffix = _suffix(path)
     if path.is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file.")
+        raise InputError(
+            f"{path} is a folder; give the name of a file. A folder of Parquet files is read by `understudy synthesize`, and one "
+            "that has a folder of pictures for each class in it is a set of images."
+        )
+    if not path.suffix and not path.exists():
+        raise InputError(f"there is no file {path}, nor a folder.{_neighbour(path)}")
+    suffix = _suffix(path)
     try:
         with open_regular(path) as file:
             if (stored := os.fstat(file.fileno()).st_size) == 0:
@@ -265,7 +270,11 @@ def _from_arrow(table: pa.Table, where: str, *, copy: bool = True) -> pd.DataFra
 
 
 def _arrow_column(column: pa.ChunkedArray) -> pd.Series:
+    column = _plain_cells(column)
     kind = column.type
+    if pa.types.is_nested(kind):
+        # The type stays what it is, so that the column is refused for it, or set aside, without a look at a cell.
+        return column.to_pandas(types_mapper=pd.ArrowDtype)
     if pa.types.is_null(kind) or pa.types.is_decimal(kind):
         column = column.cast(pa.float64())
     elif pa.types.is_date(kind):
@@ -280,6 +289,39 @@ def _arrow_column(column: pa.ChunkedArray) -> pd.Series:
     if column.null_count and pa.types.is_boolean(kind):
         return column.to_pandas(types_mapper=lambda _: pd.BooleanDtype())
     return column.to_pandas()
+
+
+def _plain_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Bytes as text, whatever they are: some programs write text so. UUIDs as text, other types of others as what they hold."""
+    kind = column.type
+    if isinstance(kind, pa.UuidType):
+        return pa.chunked_array([[None if cell is None else str(cell) for cell in column.to_pylist()]], pa.string())
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain_cells(column.cast(kind.storage_type))
+    if pa.types.is_dictionary(kind) and (_is_bytes(kind.value_type) or pa.types.is_nested(kind.value_type)):
+        return _plain_cells(column.cast(kind.value_type))
+    if not _is_bytes(kind):
+        return column
+    texts = [None if cell is None else cell.decode(errors="backslashreplace") for cell in column.to_pylist()]
+    return pa.chunked_array([texts], pa.large_string())
+
+
+def is_nested(dtype: Any) -> bool:
+    """Whether the cells of a column are lists or records: such a column keeps Arrow's type."""
+    return isinstance(dtype, pd.ArrowDtype) and pa.types.is_nested(dtype.pyarrow_dtype)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    known = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(is_this(kind) for is_this in known)
+
+
+def storable(table: pa.Table) -> pa.Table:
+    """Private. The table with calendar intervals, which Parquet does not know, as durations."""
+    for place, field in enumerate(table.schema):
+        if field.type == pa.month_day_nano_interval():
+            table = table.set_column(place, field.name, _lengths(table.column(place)))
+    return table
 
 
 def _lengths(column: pa.ChunkedArray) -> pa.ChunkedArray:

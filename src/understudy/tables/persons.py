@@ -201,12 +201,12 @@ def repeating_ids(frame: pd.DataFrame) -> dict[str, tuple[int, int]]:
     and some value is there more than once.
     """
     from understudy.tables.hints import hint_for
-    from understudy.tables.io import column_of
+    from understudy.tables.io import column_of, is_nested
 
     found: dict[str, tuple[int, int]] = {}
     for name in map(str, frame.columns):
-        hint = hint_for(name)
-        if hint is None and column_of(frame, name).dtype.kind in "fbM":
+        hint, dtype = hint_for(name), column_of(frame, name).dtype
+        if is_nested(dtype) or (hint is None and dtype.kind in "fbM"):
             continue
         places, values = _persons(column_of(frame, name))
         known = places[places >= 0]

@@ -48,7 +48,7 @@ class Schema:
         if isinstance(self.columns, str) or not isinstance(self.columns, Sequence):
             raise InputError(f"`columns` must be a list of columns, not {type(self.columns).__name__}.")
         object.__setattr__(self, "columns", tuple(self.columns))
-        if not self.columns:
+        if not self.columns and not self.aside:
             raise InputError("a schema needs at least one column.")
         for column in self.columns:
             if not isinstance(column, Column):
@@ -80,6 +80,10 @@ class Schema:
 
     def __iter__(self) -> Iterator[Column]:
         return iter(self.columns)
+
+    def __bool__(self) -> bool:
+        """Also one that only sets columns aside says something."""
+        return True
 
     def __len__(self) -> int:
         return len(self.columns)

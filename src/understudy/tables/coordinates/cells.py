@@ -196,8 +196,8 @@ def typed_distinct(numbers: np.ndarray, dtype: object) -> Distinct:
 def refuse_type(series: pd.Series) -> None:
     """Refuse a column by its type alone, before anything is looked at."""
     raise InputError(
-        f"column {series.name!r} is of type {series.dtype}, which no kind of column fits. Convert it to numbers, text "
-        "or dates."
+        f"column {series.name!r} is of type {str(series.dtype).removesuffix('[pyarrow]')}, which no kind of column fits. Convert it to numbers, text "
+        "or dates, or leave it out (on the command line --drop)."
     )
 
 

@@ -19,7 +19,7 @@ from understudy.tables.aside import without_aside
 from understudy.tables.column import Category, Column
 from understudy.tables.column import Kind as ColumnKind
 from understudy.tables.coordinates.cells import refuse_type
-from understudy.tables.io import column_of
+from understudy.tables.io import column_of, is_nested
 from understudy.tables.schema import Schema
 from understudy.wording import did_you_mean, listed
 
@@ -94,6 +94,9 @@ def known_columns(
     if target is not None and target not in names:
         raise InputError(f"the table has no column {target!r} to be the target.{did_you_mean(target, names)}")
     said = {column.name: column for column in declared}
+    for name in names:
+        if is_nested(column_of(frame, name).dtype):
+            refuse_type(column_of(frame, name))
     return tuple(
         _from_column(said[name], name == target)
         if name in said
