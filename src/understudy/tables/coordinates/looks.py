@@ -21,6 +21,7 @@ from understudy.tables.coordinates.ladder import TINY, bounded, date_ladder, num
 from understudy.tables.coordinates.plan import Plan
 from understudy.tables.coordinates.readings import TRUTH_WORDS
 from understudy.tables.coordinates.tally import Tally
+from understudy.tables.coordinates.thinning import thinned_out
 
 # Of declared bounds, in the first round.
 _MOST_PARTS = 64
@@ -141,6 +142,8 @@ class OrderedLook:
             now = _from_one_on(_zeros_and_ones(now))
         mass, missing = proportions(now, rows, missing_allowed=known.nullable is not False)
         edges, mass = now.edges, mass / max(mass.sum(), 1e-300)
+        if known.bounds is None:
+            edges, mass = thinned_out(edges, mass, whole=self._step > 0)
         return Described(
             known.name,
             self._kind,
