@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from understudy import AIM, MST, load
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyWarning
 from understudy.methods import aim
 from understudy.methods.marginals import CodedTable, MarginalGenerator
 from understudy.privacy import PrepaidRho, ZCDPEvent
@@ -132,6 +132,8 @@ def test_aim_says_beforehand_what_does_not_end() -> None:
     schema = Schema(tuple(Column(name, "categorical", categories=("0", "1")) for name in wide))
     with pytest.raises(InputError, match="500 columns would take about 19 hours"):
         small("aim").fit(wide, schema=schema)
+    with pytest.warns(UnderstudyWarning, match=r"300 columns takes about 3\.2 hours"):
+        small("aim").refuse_wide([2] * 300)
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))

@@ -10,6 +10,7 @@ used by then is not among the choices.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
@@ -17,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from understudy.errors import InputError
+from understudy.errors import InputError, UnderstudyWarning
 from understudy.learn.graphical import Measured, Model, fit, towards
 from understudy.learn.triangulation import Clique, Growth
 from understudy.methods.marginals import CodedTable, MarginalGenerator, TableLook
@@ -32,8 +33,9 @@ _COUNTING, _ROUNDS = 0.9, 16
 # Of rho; so little is not worth a round.
 _NOTHING = 1e-9
 # Every round looks at all pairs, what they expect and how large they would make the model: so many seconds, times this power of the
-# columns, for about two rounds a column (half of it was measured at 100 columns). What would take longer than half a day is refused.
-_LOOKING, _POWER, _LONGEST = 2.5e-5, 3.5, 12 * 3600.0
+# columns, for about two rounds a column (half of it was measured at 100 columns). What would take longer than a quarter of an hour is
+# said beforehand, and more than half a day is refused.
+_LOOKING, _POWER, _LONG, _LONGEST = 2.5e-5, 3.5, 900.0, 12 * 3600.0
 # How far noise of deviation 1 is from 0 on average.
 _AVERAGE = math.sqrt(2 / math.pi)
 # Steps of mirror descent in a round, which goes on from the model before it.
@@ -66,6 +68,12 @@ class AIM(MarginalGenerator):
             raise InputError(
                 f"AIM on {len(sizes)} columns would take about {seconds / 3600:,.0f} hours of a processor: it looks at every pair in "
                 "every round. Drop columns, or take MST or moments. The run was not charged."
+            )
+        if seconds > _LONG:
+            warnings.warn(
+                f"AIM on {len(sizes)} columns takes about {seconds / 3600:.1f} hours of a processor. MST and moments take minutes.",
+                UnderstudyWarning,
+                stacklevel=2,
             )
         pairs = 8 * sum(a * b for a, b in combinations(sizes, 2))
         room = memory_left()
