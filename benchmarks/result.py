@@ -97,8 +97,11 @@ def grouped(rows: Iterable[Row], *keys: str) -> dict[tuple[Any, ...], list[Row]]
 
 
 def number(value: float | None, large: str = ",.0f") -> str:
-    """As people read it: three places after the point, fewer where it is large."""
-    return "" if value is None else f"{value:.3f}" if abs(value) < 10 else f"{value:{large}}"
+    """As people read it: three places after the point, one of per cents, fewer where it is large."""
+    if value is None:
+        return ""
+    part = value != round(value)
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) <= 100 and part else f"{value:{large}}"
 
 
 def brief(value: float | None) -> str:
