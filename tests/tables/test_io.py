@@ -18,7 +18,7 @@ from understudy.errors import InputError
 from understudy.files import whole_file
 from understudy.tables import check_table_path, check_writable, csv_file, read_private, read_table, write_table
 from understudy.tables.csv_file import LONGEST_LINE
-from understudy.tables.io import is_nested
+from understudy.tables.io import is_nested, private_frame
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".feather", ".arrow")
 
@@ -336,3 +336,13 @@ def test_the_type_of_a_private_column_does_not_tell_whether_a_value_is_missing(t
         pd.DataFrame({"b": pd.array(values, dtype="boolean")}).to_parquet(tmp_path / "t.parquet")
         table = read_private(tmp_path / "t.parquet")
         assert (table.typed, str(table.frame["b"].dtype)) == (True, "boolean")
+
+
+def test_a_batch_of_text_that_is_no_utf8_is_read() -> None:
+    """A whole file is refused for it before anything is spent; one read in parts is in the middle of a run."""
+    ends = np.arange(0, 10, 3, dtype=np.int32)
+    broken = pa.StringArray.from_buffers(3, pa.py_buffer(ends), pa.py_buffer(b"abcab\xffabc"))
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1], pa.int32()), broken)
+    frame = private_frame(pa.table({"text": broken, "coded": coded}), "rows.parquet")
+    assert frame["text"].tolist() == ["abc", "ab\\xff", "abc"]
+    assert frame["coded"].tolist() == ["abc", "ab\\xff", "ab\\xff"]

@@ -300,6 +300,10 @@ def _plain_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
         return _plain_cells(column.cast(kind.storage_type))
     if pa.types.is_dictionary(kind) and (_is_bytes(kind.value_type) or pa.types.is_nested(kind.value_type)):
         return _plain_cells(column.cast(kind.value_type))
+    words = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if (pa.types.is_string(words) or pa.types.is_large_string(words)) and not all(map(_is_whole, column.chunks)):
+        # A file may say text where some cell's bytes are none: whoever reads it in parts has paid by then.
+        return _plain_cells(column.cast(words).cast(pa.large_binary()))
     if not _is_bytes(kind):
         return column
     texts = [None if cell is None else cell.decode(errors="backslashreplace") for cell in column.to_pylist()]
@@ -309,6 +313,15 @@ def _plain_cells(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def is_nested(dtype: Any) -> bool:
     """Whether the cells of a column are lists or records: such a column keeps Arrow's type."""
     return isinstance(dtype, pd.ArrowDtype) and pa.types.is_nested(dtype.pyarrow_dtype)
+
+
+def _is_whole(chunk: pa.Array) -> bool:
+    """Whether all text is UTF-8; the levels of a column that has such."""
+    try:
+        (chunk.dictionary if isinstance(chunk, pa.DictionaryArray) else chunk).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
