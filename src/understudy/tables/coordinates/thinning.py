@@ -13,7 +13,7 @@ from understudy.tables.coordinates.ladder import TINY
 
 # Cells at each end that may be cut, and where: the shares of a cell's rows up to each cut.
 _OUTER = 2
-_CUTS = np.array([0.0, 0.3, 0.6, 0.8, 0.92, 0.98, 1.0])
+_CUTS = np.array([0.3, 0.6, 0.8, 0.92, 0.98])
 # A smaller difference in density is none, and so is a smaller share of the rows.
 _ALIKE, _NONE = 1.05, 1e-9
 
@@ -49,7 +49,7 @@ def _cut(low: float, high: float, mass: float, beside: float, whole: bool) -> tu
     for _ in range(50):  # the density at the near end: fall / (1 - exp(-fall)) times the mean one
         fall = steep * -np.expm1(-fall)
     held = -np.expm1(-fall)
-    cuts = low - np.log1p(-_CUTS[1:-1] * held) / fall * width
+    cuts = low - np.log1p(-_CUTS * held) / fall * width
     cuts = np.maximum(np.rint(cuts), low + 1) if whole else cuts
     cuts = np.unique(cuts[(cuts > low) & (cuts < high)])
     cell = np.concatenate([[low], cuts, [high]])
