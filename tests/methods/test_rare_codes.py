@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from understudy import MST, load, registry
+from understudy import AIM, MST, load, registry
 from understudy.audit.fitting import fitting
 from understudy.audit.replay import replay
 from understudy.errors import InputError
@@ -76,7 +76,8 @@ def test_without_a_target_rare_values_of_the_first_column_are_one_too() -> None:
     assert made.arrays()["new_codes"][:10].max() < 5  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_what_is_put_together_follows_from_the_counts_that_were_released() -> None:
+@pytest.mark.parametrize("method", ["mst", "aim"])
+def test_what_is_put_together_follows_from_the_counts_that_were_released(method: str) -> None:
     """Towns near the line, most of which other rows would put on its other side: with the same answers the release is the same."""
     towns = tuple(f"town {number}" for number in range(60))
     schema = Schema((Column("town", "categorical", categories=towns), Column("sick", "boolean")), "sick")
@@ -87,11 +88,12 @@ def test_what_is_put_together_follows_from_the_counts_that_were_released() -> No
         town = rng.choice(60, 600, p=chances / chances.sum())
         return pd.DataFrame({"town": np.array(towns)[town], "sick": rng.random(600) < 0.5})
 
-    fit = fitting(registry.get("mst"), schema)
+    fit = fitting(registry.get(method), schema)
     assert replay(fit, table(0), table(1), 2.0, 1e-5).differences == ()
 
 
-def test_mst_counts_pairs_of_what_stands_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [MST, AIM])
+def test_pairs_are_counted_of_what_stands_out(kind: type[MST | AIM], tmp_path: Path) -> None:
     """Ninety towns of next to nobody beside two large ones: pairs have three towns, and rows have all of them again."""
     towns = tuple(f"town {number}" for number in range(92))
     rng = np.random.default_rng(0)
@@ -99,7 +101,7 @@ def test_mst_counts_pairs_of_what_stands_out(tmp_path: Path) -> None:
     sick = rng.random(3000) < np.where(town == 0, 0.8, 0.2)
     frame = pd.DataFrame({"town": np.array(towns)[town], "sick": sick})
     schema = Schema((Column("town", "categorical", categories=towns), Column("sick", "boolean")), "sick")
-    generator = MST(1.0, random_state=0, unsafe_noise_seed=0).fit(frame, schema=schema)
+    generator = kind(1.0, random_state=0, unsafe_noise_seed=0).fit(frame, schema=schema)
     assert len(generator.model_.arrays()["shares"]) < 40
     rows = generator.sample(4000, random_state=0)
     assert float((~rows.town.isin(towns[:2])).mean()) == pytest.approx(0.1, abs=0.04)

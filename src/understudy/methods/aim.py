@@ -1,10 +1,10 @@
 """AIM (McKenna, Mullins, Sheldon and Miklau 2022): what is measured next is what the model so far gets most wrong.
 
-The workload is all pairs of columns. After the tables of single columns every round chooses one table by the exponential mechanism: of
-one or two columns, scored by how far it is from the model, less what its noise would be, times how much of the workload it
-touches. It is counted, and the model is fitted again. Where a round taught the model less than its noise, noise is halved from then on
-(the paper's annealing), so that no round is spent on a table that drowns. A table that would make the model larger than what may be
-used by then is not among the choices.
+The workload is all pairs of columns. First come the tables of single columns, in which values that do not stand out of the noise become
+one. Then every round chooses one table by the exponential mechanism: of one or two columns, scored by how far it is from the model,
+less what its noise would be, times how much of the workload it touches. It is counted, and the model is fitted again. Where a round
+taught the model less than its noise, noise is halved from then on (the paper's annealing), so that no round is spent on a table that
+drowns. A table that would make the model larger than what may be used by then is not among the choices.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LOOKING, _POWER, _LONG, _LONGEST = 2.5e-5, 3.5, 900.0, 12 * 3600.0
 # How far noise of deviation 1 is from 0 on average.
 _AVERAGE = math.sqrt(2 / math.pi)
 # Steps of mirror descent in a round, which goes on from the model before it.
-_ROUND_STEPS = 60
+_ROUND_STEPS = 200
 
 
 @dataclass(eq=False, repr=False)
@@ -114,6 +114,7 @@ class AdaptiveLook(TableLook):
         """Touches private data."""
         if iteration == 0:
             self.count_columns(self.sigma, draw)
+            self.put_together()
             self.model = fit(self.tree(), self.columns, self.total, self.first_guess(), self.settings.steps)
             return {"sigma": self.sigma}
         if self.paid.left <= 2 * _least(self.sigma, self.epsilon) or iteration == self.iterations - 1:

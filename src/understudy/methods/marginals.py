@@ -239,6 +239,12 @@ class TableLook(Trainer):
         self.one_way = [self.count((v,), sigma, draw).table for v in range(len(self.sizes))]
         self.one_sigma = sigma
 
+    def put_together(self) -> None:
+        """Private, as the codes of the rows are. From now on they are those in which rare values are one."""
+        self.rare = RareCodes.of(self.one_way, self.one_sigma, self.table.target)
+        self.sizes = self.rare.sizes
+        self.table = replace(self.table, codes=self.rare.narrowed(self.table.codes), sizes=self.sizes)
+
     def choose(self, scores: Sequence[int], epsilon: float, draw: Draw, weight: int = 1) -> int:
         """Touches private data: the place of one of the best scores (`away`, at most `weight` times), by the exponential mechanism."""
         sensitivity = weight * self.table.sensitivity
@@ -253,7 +259,11 @@ class TableLook(Trainer):
 
     @property
     def columns(self) -> list[Measured]:
-        return [Measured((v,), table, self.one_sigma) for v, table in enumerate(self.one_way)]
+        if (rare := self.rare) is None:
+            return [Measured((v,), table, self.one_sigma) for v, table in enumerate(self.one_way)]
+        return [
+            Measured((v,), rare.table(v, table), rare.sigma(v, self.one_sigma)) for v, table in enumerate(self.one_way)
+        ]
 
     @property
     def total(self) -> float:
@@ -280,6 +290,7 @@ class TableLook(Trainer):
         self.one_sigma = float(arrays["one_sigma"])
         for _ in self.sizes:
             self.paid.skip(counts_rho(self.one_sigma))
+        self.put_together()
 
 
 class MarginalGenerator(TableGenerator):

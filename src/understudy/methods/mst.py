@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -18,7 +18,6 @@ import numpy as np
 
 from understudy.learn.graphical import Clique, Measured, Model, fit, towards
 from understudy.methods.marginals import CodedTable, MarginalGenerator, TableLook
-from understudy.methods.rare_codes import RareCodes
 from understudy.privacy.zcdp import ROUNDING, choice_rho, counts_rho
 from understudy.release.driver import Draw
 from understudy.release.intake import Intake
@@ -62,7 +61,7 @@ class TreeLook(TableLook):
         """Touches private data."""
         if iteration == 0:
             self.count_columns(self.column_sigma, draw)
-            self._put_together()
+            self.put_together()
         elif iteration <= self.edges_wanted:
             scores = self._all_scores()
             group = self._groups()
@@ -71,20 +70,6 @@ class TreeLook(TableLook):
         else:
             self.pairs = [self.count(edge, self.pair_sigma, draw) for edge in self.edges]
         return {"edges": float(len(self.edges))}
-
-    def _put_together(self) -> None:
-        """Private, as the codes of the rows are. From now on they are those in which rare values are one."""
-        self.rare = RareCodes.of(self.one_way, self.one_sigma, self.table.target)
-        self.sizes = self.rare.sizes
-        self.table = replace(self.table, codes=self.rare.narrowed(self.table.codes), sizes=self.sizes)
-
-    @property
-    def columns(self) -> list[Measured]:
-        if (rare := self.rare) is None:
-            return super().columns
-        return [
-            Measured((v,), rare.table(v, table), rare.sigma(v, self.one_sigma)) for v, table in enumerate(self.one_way)
-        ]
 
     def _all_scores(self) -> dict[Clique, int]:
         """Private. How far each pair is from independence."""
@@ -122,8 +107,6 @@ class TreeLook(TableLook):
 
     def see(self, arrays: Mapping[str, np.ndarray]) -> None:
         self.unpack_columns(arrays)
-        if self.one_way:
-            self._put_together()
         self.edges = [(int(a), int(b)) for a, b in arrays["edges"]]
         for _ in self.edges:
             self.paid.skip(choice_rho(self.epsilon))
