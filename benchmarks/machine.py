@@ -66,10 +66,12 @@ def seconds_of(call: Callable[[], Any], times: int) -> list[float]:
 def in_a_new_process(function: Callable[..., Any], *given: Any, env: Mapping[str, str] | None = None) -> Any:
     """What a function of this package returns in a process of its own: its memory, its threads, its devices."""
     from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    from multiprocessing import get_context, set_start_method
 
     before = dict(os.environ)
     os.environ.update(env or {})
+    # A worker of joblib names its own way of starting as the default, and what it starts does not know that.
+    set_start_method("spawn", force=True)
     try:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             return pool.submit(function, *given).result()

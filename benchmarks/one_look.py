@@ -99,17 +99,21 @@ def convnets(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measur
     looked = time.perf_counter() - began
     rows: list[Measured] = []
 
-    def tell(learner: str, learners: Sequence[Any], **more: Any) -> None:
-        right = [float((one.predict(test.flat()) == test.labels).mean()) for one in learners]
+    def told(learner: str, right: Sequence[float], **more: Any) -> None:
         rows.append({"learner": learner, **more, "accuracy": float(np.mean(right)), "look_s": looked})
+
+    def tell(learner: str, learners: Sequence[Any], **more: Any) -> None:
+        told(learner, [float((one.predict(test.flat()) == test.labels).mean()) for one in learners], **more)
 
     public = maker.prepare(generator)
     tell("ConvNet on samples", public.teachers[0].learners)
     if maker.correct_share:
         public = maker.correct(public, train, budget)
-        corrected = maker.teaching.labels_by == "teachers"
-        learner = "corrected networks themselves" if corrected else "ConvNet on samples, corrected labels"
-        tell(learner, public.teachers[0].learners)
+        if maker.teaching.labels_by == "teachers":  # the networks together, and what corrects them
+            right = (public.scores(test.flat()).argmax(axis=1) == test.labels).mean()
+            told("corrected networks themselves", [float(right)])
+        else:
+            tell("ConvNet on samples, corrected labels", public.teachers[0].learners)
     for per_class in settings["sizes"]:
         maker.set_params(per_class=min(per_class, 5) if small else per_class)
         support = maker.distil(public, jax.random.key(seed)) if moved else _as_they_are(maker, public)
@@ -117,13 +121,13 @@ def convnets(settings: Mapping[str, Any], repeats: Sequence[int]) -> list[Measur
             classes = np.arange(len(support.points)) % len(public.samples)
             labels = np.tile(20 * one_hot(classes, len(public.samples)), maker.matching.parts**2)
             support = Support(support.points, jnp.asarray(labels))
-        told = {
+        facts = {
             "per_class": per_class,
             "labels_by": maker.teaching.labels_by,
             "softness": maker.teaching.softness,
             "mixed": maker.network.mixed,
         }
-        tell("ConvNet", [maker.train(support, train.shape, seed)], **told)
+        tell("ConvNet", [maker.train(support, train.shape, seed)], **facts)
     return rows
 
 

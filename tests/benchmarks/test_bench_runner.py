@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from bench_toy import BENCHMARK, benchmark
+from joblib import Parallel, delayed
 
 from benchmarks import cache, runner
 from benchmarks.declare import Part
+from benchmarks.machine import in_a_new_process
 from benchmarks.result import read
 from benchmarks.runner import Options
 from understudy.errors import InputError
@@ -232,3 +234,8 @@ def test_part_of_a_quoted_table_is_measured_again_and_the_rest_stays(tmp_path: P
     after = runner.run(two, out=tmp_path, jobs=1, repeats=4, only=("no such",))
     assert [row["repeats"] for row in after.table("rows")] == [2, 4]
     assert after.table("rows")[0] == before.table("rows")[0]
+
+
+def test_a_worker_of_several_can_start_a_process_of_its_own() -> None:
+    found = Parallel(n_jobs=2)(delayed(in_a_new_process)(os.getpid) for _ in range(2))
+    assert len({os.getpid(), *found}) == 3
