@@ -35,6 +35,8 @@ PRINTED_3: Mapping[tuple[str, str], Mapping[int, float]] = {
 RATIOS = {2000: 1.7, 3000: 2.0, 4000: 3.0}
 WITHOUT = ("gan", "gpate without noise")
 EPSILONS = (1.0, 10.0)
+# Of a printed method's name, but not what was printed.
+_UNPRINTED = ("gpate without noise", "gpate without a start", "dpgan from a start")
 NOTES = (
     "Accuracy on the real test images of the paper's classifier (32 and 64 kernels, ReLU, dropout), 2,000 steps on 20,000 generated "
     "images. Kernel sizes and its dense layer are not printed: 5 x 5 and 256 units.",
@@ -100,7 +102,7 @@ def _quotes_2() -> tuple[Quote, ...]:
     for dataset, method, epsilon in _runs_2():
         printed = PRINTED_2.get((dataset, method.split()[0]))
         place = EPSILONS.index(epsilon) if epsilon is not None else 0
-        paper = None if printed is None or method in ("gpate without noise", "dpgan from a start") else printed[place]
+        paper = None if printed is None or method in _UNPRINTED else printed[place]
         rows.append(_quote(f"Table 2, {dataset}", IMAGES[method].label, dataset, method, epsilon, paper))
     return tuple(sorted(rows, key=lambda row: row.table))
 

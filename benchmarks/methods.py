@@ -116,6 +116,12 @@ IMAGES: Mapping[str, Method] = {
         "Without privacy: noise that is next to nothing.",
     ),
     "gpate": Method("image-gpate", " (ours)", {"iterations": 100}, _SMALL),
+    "gpate without a start": Method(
+        "image-gpate",
+        " (ours) without a start",
+        {"start.networks": "published", "iterations": 1000, "learning_rate": 5e-4, "teacher_learning_rate": 5e-4},
+        _SMALL,
+    ),
     "start alone": Method("image-moments", " without edges: the start alone", {"edges": 0.0}),
     "gpate as published": Method(
         "image-gpate", " as published", {**_PUBLISHED, "mode": "as-published", "iterations": 1000}, _SMALL, _DEPENDENT

@@ -42,6 +42,7 @@ PAGES: dict[str, dict[str, str]] = {
         "wide-table": "wide_table:BENCHMARK",
         "images": "images:BENCHMARK",
         "one-look": "one_look:BENCHMARK",
+        "train-recipes": "train_recipes:BENCHMARK",
         "distill-speed": "distill_speed:BENCHMARK",
         "dpkip-choices": "dpkip_choices:BENCHMARK",
         "field-2-choose": "field_images:CHOOSE",
