@@ -9,8 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import adversarial, moments
+from benchmarks.field_images import EPSILONS
+from benchmarks.field_images import PRINTED as PRINTED_FIELD
 from benchmarks.methods import label
 from benchmarks.result import Row, read, result_path, select
+from understudy import registry
 
 SETS = {"mnist": "MNIST", "fashion": "Fashion-MNIST"}
 _MARK, _END = "<!-- table: {} -->", "<!-- table: end -->"
@@ -205,26 +208,68 @@ def dpkip_tables(rows: Sequence[Row]) -> list[str]:
 PRINTED = {("KRR", 10): "87.5, 77.7", ("KRR", 50): "92.7, 78.8", ("ConvNet", 10): "93.5, 87.7", ("ConvNet", 20): "97.8, 88.3"}  # fmt: skip
 LINES: dict[tuple[str, int | None, str | None], str] = {
     ("KRR", 10, None): "kernel ridge regression on 10 images a class",
-    ("KRR", 50, None): "on 50",
+    ("KRR", 50, None): "kernel ridge regression on 50",
     ("ConvNet", 10, "pupils"): "a ConvNet on 10 images a class, labels by pupils",
-    ("ConvNet", 20, "pupils"): "on 20",
-    ("ConvNet", 50, "pupils"): "on 50",
-    ("ConvNet", 50, "teachers"): "on 50, labels by the corrected networks",
+    ("ConvNet", 20, "pupils"): "a ConvNet on 20",
+    ("ConvNet", 50, "pupils"): "a ConvNet on 50",
+    ("ConvNet", 50, "teachers"): "a ConvNet on 50, labels by the corrected networks",
     ("ConvNet on samples", None, None): "a ConvNet on all 40,000 samples, first labels",
     ("ConvNet on samples, corrected labels", None, None): "the same, corrected labels",
     ("corrected networks themselves", None, None): "the corrected networks themselves",
 }
 
 
-def one_look_final(summary: Sequence[Row]) -> list[str]:
-    """Test accuracy at epsilon 1, ours: the mean over seeds with the least and the greatest."""
+def one_look_final(summary: Sequence[Row], epsilon: float = 1.0) -> list[str]:
+    """Test accuracy, ours: the mean over seeds with the least and the greatest."""
     rows: list[list[str]] = []
     for (learner, size, by), what in LINES.items():
-        wanted = {"part": "ours", "epsilon": 1.0, "learner": learner, "per_class": size, "labels_by": by}
-        cells = [_runs(next(select(summary, dataset=data, **wanted), None)) for data in SETS]
-        rows.append([what, *cells, PRINTED.get((learner, size or 0), "") if by != "teachers" else ""])
-    head = "[test accuracy in per cent](../../benchmarks/results/one-look-full.json), ε = 1"
-    return _table([head, *SETS.values(), "DP-KIP prints"], rows)
+        wanted = {"part": "ours", "epsilon": epsilon, "learner": learner, "per_class": size, "labels_by": by}
+        found = [next(select(summary, dataset=data, **wanted), None) for data in SETS]
+        if found == [None, None]:
+            continue
+        printed = PRINTED.get((learner, size or 0), "") if by != "teachers" else ""
+        rows.append([what, *map(_runs, found), *([printed] if epsilon == 1 else [])])
+    head = f"[test accuracy in per cent](../../benchmarks/results/one-look-full.json), ε = {epsilon:g}"
+    return _table([head, *SETS.values(), *(["DP-KIP prints"] if epsilon == 1 else [])], rows)
+
+
+def train_recipes(summary: Sequence[Row]) -> list[str]:
+    """What each trainer reaches from one and the same release."""
+    trainers = dict.fromkeys(row["trainer"] for row in summary)
+    cells = [[cell({**row, "repeats": row["runs"]}, 1, 3) for row in select(summary, trainer=one)] for one in trainers]
+    heads = ["test accuracy in per cent, ε = 1", "MNIST, 20 a class", "Fashion-MNIST, 50 a class"]
+    return _table(heads, [[one, *line] for one, line in zip(trainers, cells, strict=True)])
+
+
+def field_images(rows: Sequence[Row], method: str) -> list[str]:
+    """Of DP-KIP's Table 2: what is printed for a method, and what was measured."""
+    title, lines = registry.get(method).title, []
+    for size in dict.fromkeys(size for name, size, _ in PRINTED_FIELD if name == method):
+        each = "" if size is None else f", {size} a class"
+        printed = [PRINTED_FIELD[method, size, data][at] for data in SETS for at in (0, 1)]
+        found = [
+            next(select(rows, table=f"Table 2, {data}", row=f"{title}{each}, epsilon {epsilon:g}"), None)
+            for data in SETS
+            for epsilon in EPSILONS
+        ]
+        lines.append([f"printed{each}", *("–" if one is None else f"{one:g}" for one in printed)])
+        lines.append([f"ours{each}", *(cell(one, 1, 3) for one in found)])
+    heads = [f"{name}, ε = {epsilon:g}" for name in SETS.values() for epsilon in EPSILONS]
+    return _table(["test accuracy in per cent, δ = 1e-5", *heads], lines)
+
+
+def gpate_images(rows: Sequence[Row]) -> list[str]:
+    """G-PATE's Table 2: what is printed, and what was measured, with the epsilon that all of it costs."""
+    lines: list[list[str]] = []
+    for row in (one for one in rows if one["table"] == "Table 2, mnist"):
+        both = [row, next(select(rows, table="Table 2, fashion", row=row["row"]))]
+        costs = dict.fromkeys(f"{one['epsilon']:.3g}" for one in both if one.get("epsilon") is not None)
+        cells = [("" if one["paper"] is None else f"{one['paper']:.3f}", cell(one, 3, 3)) for one in both]
+        unsafe = " (unsafe)" if row.get("unsafe") else ""
+        lines.append(
+            [row["row"] + unsafe, ", ".join(costs) or ("–" if row["mean"] is None else "none"), *cells[0], *cells[1]]
+        )
+    return _table(["", "unconditional ε", "MNIST, printed", "MNIST", "Fashion, printed", "Fashion"], lines)
 
 
 def _runs(row: Row | None) -> str:
@@ -431,7 +476,8 @@ PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
     "methods/moments": {"moments": ("moments", "summary", moments_table)},
     **{
         f"methods/{name}": {
-            "curves": ("adversarial-curves", "summary", lambda summary, name=name: curves(summary, name))
+            "curves": ("adversarial-curves", "summary", lambda summary, name=name: curves(summary, name)),
+            **({"gpate images": ("gpate-2", "rows", gpate_images)} if name == "gpate" else {}),
         }
         for name in ("gpate", "pategan", "dpgan")
     },
@@ -456,8 +502,14 @@ PAGES: dict[str, dict[str, tuple[str, str, Callable[..., list[str]]]]] = {
         f"methods/{name}": {"same bins": ("aim-mst", "summary", lambda summary, name=name: binned_table(summary, name))}
         for name in ("mst", "aim")
     },
+    **{
+        f"methods/{name}": {"field table 2": ("field-2", "rows", lambda rows, name=name: field_images(rows, name))}
+        for name in ("image-dpmerf", "psg", "ndpdc", "dpsgd")
+    },
+    "guides/distil-images": {"train recipes": ("train-recipes", "summary", train_recipes)},
     "methods/one-look": {
         "one look final": ("one-look", "summary", one_look_final),
+        "one look at ten": ("one-look", "summary", lambda summary: one_look_final(summary, 10.0)),
         "one look chosen": ("one-look", "summary", one_look_chosen),
     },
 }

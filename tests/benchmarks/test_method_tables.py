@@ -51,9 +51,20 @@ def test_fewer_runs_of_dpkip_are_marked_and_none_are_shown_as_such() -> None:
 def test_one_look_says_how_many_runs_there_are() -> None:
     row = {"part": "ours", "dataset": "mnist", "epsilon": 1.0, "learner": "ConvNet", "per_class": 20}
     many = {**row, "labels_by": "pupils", "runs": 5, "mean": 98.5, "low": 98.4, "high": 98.61}
-    assert "| on 20 | **98.50** (98.40 to 98.61, 5 runs) | – | 97.8, 88.3 |" in tables.one_look_final([many])
+    assert "| a ConvNet on 20 | **98.50** (98.40 to 98.61, 5 runs) | – | 97.8, 88.3 |" in tables.one_look_final([many])
     one = {**many, "dataset": "fashion", "runs": 1}
-    assert "| on 20 | – | **98.50** (one run) | 97.8, 88.3 |" in tables.one_look_final([one])
+    assert "| a ConvNet on 20 | – | **98.50** (one run) | 97.8, 88.3 |" in tables.one_look_final([one])
+
+
+def test_pages_of_images_say_what_was_printed_and_what_is_lacking() -> None:
+    row = {"table": "Table 2, mnist", "row": "NDPDC, 10 a class, epsilon 1", "mean": 94.9, "repeats": 1, "paper": 93.1}
+    lines = tables.field_images([row], "ndpdc")
+    assert lines[2:4] == ["| printed, 10 a class | 93.1 | – | 77.7 | – |", "| ours, 10 a class | 94.9¹ | – | – | – |"]
+    row = {"table": "Table 2, mnist", "row": "G-PATE", "mean": 0.965, "repeats": 3, "paper": 0.563, "epsilon": 1.0}
+    both = [row, {**row, "table": "Table 2, fashion", "mean": None, "paper": None, "unsafe": "it is"}]
+    assert tables.gpate_images(both)[-1] == "| G-PATE | 1 | 0.563 | 0.965 |  | – |"
+    known = [{"trainer": "JAX", "dataset": name, "mean": 98.5, "runs": 1} for name in ("mnist", "fashion")]
+    assert tables.train_recipes(known)[-1] == "| JAX | 98.5¹ | 98.5¹ |"
 
 
 def test_choices_are_named() -> None:
