@@ -286,6 +286,17 @@ for _entry in (
         quick=(("frequencies", 8), ("training.steps", 20), ("training.batch", 4)),
     ),
     Entry(
+        "image-dphp",
+        "generator",
+        "understudy.methods.image_dphp:ImageDPHP",
+        "DP-HP for images",
+        "The mean of Hermite polynomials of each pixel, and of pairs of pixels, is released once for each class, with noise, and a "
+        "generator is trained until its images have the same means.",
+        takes=("images",),
+        release="a generator of synthetic images",
+        quick=(("order", 2), ("products", 8), ("training.steps", 20), ("training.batch", 4)),
+    ),
+    Entry(
         "image-gan",
         "generator",
         "understudy.methods.gan:ImageGAN",
