@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 from understudy.errors import InputError
 from understudy.files import whole_file
@@ -338,11 +339,24 @@ def test_the_type_of_a_private_column_does_not_tell_whether_a_value_is_missing(t
         assert (table.typed, str(table.frame["b"].dtype)) == (True, "boolean")
 
 
-def test_a_batch_of_text_that_is_no_utf8_is_read() -> None:
-    """A whole file is refused for it before anything is spent; one read in parts is in the middle of a run."""
+def _broken() -> pa.Table:
+    """Text of which one cell holds bytes that are none, plain and with levels."""
     ends = np.arange(0, 10, 3, dtype=np.int32)
     broken = pa.StringArray.from_buffers(3, pa.py_buffer(ends), pa.py_buffer(b"abcab\xffabc"))
     coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 1], pa.int32()), broken)
-    frame = private_frame(pa.table({"text": broken, "coded": coded}), "rows.parquet")
+    return pa.table({"text": broken, "coded": coded})
+
+
+def test_a_batch_of_text_that_is_no_utf8_is_read() -> None:
+    frame = private_frame(_broken(), "rows.parquet")
     assert frame["text"].tolist() == ["abc", "ab\\xff", "abc"]
     assert frame["coded"].tolist() == ["abc", "ab\\xff", "ab\\xff"]
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.feather"])
+def test_a_private_file_is_not_refused_for_the_bytes_of_a_cell(name: str, tmp_path: Path) -> None:
+    write = pq.write_table if name == "t.parquet" else feather.write_feather
+    write(_broken(), tmp_path / name)
+    assert read_private(tmp_path / name).frame["text"].tolist() == ["abc", "ab\\xff", "abc"]
+    with pytest.raises(InputError, match="not a whole"):
+        read_table(tmp_path / name)
