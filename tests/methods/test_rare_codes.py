@@ -27,6 +27,14 @@ def test_what_stands_out_stays_and_the_rest_is_one_code() -> None:
     assert rare.sigma(0, 30.0) == pytest.approx([30, 30, 30 * 3**0.5])
 
 
+def test_what_is_put_together_may_be_limited() -> None:
+    """Codes below the noise on themselves may be most of a column: with a limit, those are put together that are little of it for certain."""
+    table = np.array([150.0, 2.0, 9000.0, -3.0, 160.0, 170.0, 180.0])
+    assert RareCodes.of([table], 60.0, whole=None).codes[0].tolist() == [2, 2, 0, 2, 2, 2, 1]
+    assert RareCodes.of([table], 60.0, whole=None, most=0.05).codes[0].tolist() == [4, 4, 0, 4, 1, 2, 3]
+    assert RareCodes.of([table / 10], 60.0, whole=None, most=0.05).sizes == (7,)
+
+
 def test_a_column_of_noise_alone_is_one_code_dealt_out_alike() -> None:
     rare = RareCodes.of([np.array([-1.0, -2.0, -3.0]), np.ones(2)], 10.0, whole=1)
     assert rare.sizes == (1, 2)

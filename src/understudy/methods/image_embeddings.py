@@ -108,7 +108,7 @@ class PictureEmbeddingGame(Game):
         records, compute = self.prepared.records[:, : self.pixels], eqx.filter_jit(self.features)
         classes = self.prepared.classes.astype(np.int64)
         places = [slice(first, first + _ROWS) for first in range(0, len(records), _ROWS)]
-        each = (self.mechanism.add_up(np.asarray(compute(records[at])), classes[at]) for at in places)
+        each = (self.mechanism.add_up(np.asarray(compute(jnp.asarray(records[at]))), classes[at]) for at in places)
         totals = reduce(lambda one, other: (one[0] + other[0], one[1] + other[1], one[2] + other[2]), each)
         found = self.mechanism.release_totals(totals, self.prepared.rows.budget)
         return np.concatenate([found.counts[:, None], found.sums], axis=1)

@@ -175,6 +175,9 @@ class TableLook(Trainer):
     A method says what one step does (`look`), and which arrays stand for what it has seen (`seen`, `see`).
     """
 
+    most_rare: ClassVar[float | None] = None
+    """The share of a column whose values are put together, at most."""
+
     def __init__(self, table: CodedTable, rows: Intake, rho: float) -> None:
         self.table, self.sizes, self.rows = table, table.sizes, len(rows)
         self.paid = PrepaidRho(rho, rows.budget)
@@ -241,7 +244,7 @@ class TableLook(Trainer):
 
     def put_together(self) -> None:
         """Private, as the codes of the rows are. From now on they are those in which rare values are one."""
-        self.rare = RareCodes.of(self.one_way, self.one_sigma, self.table.target)
+        self.rare = RareCodes.of(self.one_way, self.one_sigma, self.table.target, self.most_rare)
         self.sizes = self.rare.sizes
         self.table = replace(self.table, codes=self.rare.narrowed(self.table.codes), sizes=self.sizes)
 

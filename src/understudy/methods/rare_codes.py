@@ -1,7 +1,8 @@
 """Codes that too few rows have, put together before pairs are counted (MST, "compress domain"). Made of noisy counts alone: public.
 
 A code whose noisy count is below `STANDS_OUT` deviations of the noise is one of the many cells of a pair's table that hold noise and
-nothing else. As one code they are one cell; whoever draws rows deals them out again, by the counts of the column.
+nothing else. As one code they are one cell; whoever draws rows deals them out again, by the counts of the column. Where noise is large
+next to all codes, what lies below is no longer nothing: `most` limits it.
 """
 
 from __future__ import annotations
@@ -26,10 +27,14 @@ class RareCodes:
     within: tuple[np.ndarray, ...]
 
     @classmethod
-    def of(cls, tables: Sequence[np.ndarray], sigma: float, whole: int | None) -> RareCodes:
-        """From noisy counts of every column; the codes of the column `whole` stay apart, whatever they count."""
+    def of(cls, tables: Sequence[np.ndarray], sigma: float, whole: int | None, most: float | None = None) -> RareCodes:
+        """From noisy counts of every column; the codes of the column `whole` stay apart, whatever they count.
+
+        With `most`, only so many of the least codes that together, and with so many deviations of noise more, they are no more than
+        that share of the column.
+        """
         rare = [
-            np.zeros(len(table), dtype=bool) if v == whole else table < STANDS_OUT * sigma
+            np.zeros(len(table), dtype=bool) if v == whole else _rare(table, sigma, most)
             for v, table in enumerate(tables)
         ]
         found = [_put_together(table, few) for table, few in zip(tables, rare, strict=True)]
@@ -79,6 +84,17 @@ class RareCodes:
             if np.any(np.bincount(new) == 0) or np.any(np.abs(sums - 1) > 1e-6) or not apart:
                 raise InputError("codes that were put together do not fit: the release is damaged. Copy it again.")
         return cls(tuple(codes), tuple(within))
+
+
+def _rare(table: np.ndarray, sigma: float, most: float | None) -> np.ndarray:
+    """Which codes do not stand out."""
+    rare = table < STANDS_OUT * sigma
+    if most is not None:
+        order = np.argsort(table, kind="stable")
+        together = np.cumsum(table[order]) + STANDS_OUT * sigma * np.sqrt(np.arange(1, len(table) + 1))
+        few = np.logical_and.accumulate(together <= most * table.sum())
+        rare[order] &= few
+    return rare
 
 
 def _put_together(table: np.ndarray, rare: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
