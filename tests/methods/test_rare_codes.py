@@ -119,3 +119,10 @@ def test_pairs_are_counted_of_what_stands_out(kind: type[MST | AIM], tmp_path: P
     pd.testing.assert_frame_equal(
         load(tmp_path / "out").sample(50, random_state=3), generator.sample(50, random_state=3)
     )
+
+
+def test_aim_keeps_values_apart_where_noise_is_larger_than_all_of_them() -> None:
+    frame = pd.DataFrame({"town": np.array(list("abcdefghij"))[np.arange(2000) % 10], "sick": np.arange(2000) % 3 == 0})
+    columns = (Column("town", "categorical", categories=tuple("abcdefghij")), Column("sick", "boolean"))
+    made = AIM(0.2, random_state=0, unsafe_noise_seed=0).fit(frame, schema=Schema(columns, "sick"))
+    assert len(set(made.model_.arrays()["new_codes"][:10])) == 10
