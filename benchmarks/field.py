@@ -131,8 +131,9 @@ BENCHMARK = Benchmark(
     summary=summary,
     notes=(
         "Defaults of each method, one setting for all tables; rows in the classes' own mix. The settings of moments were chosen on validation "
-        "rows that include adult, credit, fair and nafld1; those of the adversarial methods on adult and credit; those of the "
-        "others are as published or were not chosen on any of these.",
+        "rows that include adult, credit, fair and nafld1; those of the adversarial methods on adult and credit; how far AIM puts rare "
+        "values together, and its steps in a round, by the likeness of rows on fair, nafld1 and randhie; those of the others are as "
+        "published or were not chosen on any of these.",
         f"AIM is measured with one seed. A fit ends after {LIMIT:g} processor seconds.",
         "Tables of other packages (fair, nafld1, randhie) are made by `python -m benchmarks.coordinates FOLDER` and found by "
         "UNDERSTUDY_TABLES=FOLDER.",
